@@ -1,0 +1,90 @@
+"""The exception tree.
+
+::
+
+    SobolevError
+    ├── ParseError        (ValueError)   text that is not an expression; points at the character
+    ├── ExpressionError   (ValueError)   a token sequence that is no tree, an unknown operator or variable
+    ├── DataError         (ValueError)   X, y or a file that cannot be used as given
+    ├── ParameterError    (ValueError)   an option outside its range
+    ├── KernelError       (RuntimeError) a program the kernels refuse
+    └── MissingExtraError (ImportError)  an optional dependency that is not installed
+
+Whoever catches ``SobolevError`` catches everything raised on purpose; whoever expects the built-in gets that too.
+"""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+
+class SobolevError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ParseError(SobolevError, ValueError):
+    """Text that cannot be read as an expression.
+
+    Parameters
+    ----------
+    reason : str
+        What is wrong, in one sentence.
+    text : str
+        The text that was given.
+    position : int
+        Index of the offending character.
+    """
+
+    def __init__(self, reason: str, text: str = "", position: int = 0) -> None:
+        self.reason = reason
+        self.text = text
+        self.position = position
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        if not self.text:
+            return self.reason
+        # A window around the character: hostile or machine-written text can be megabytes long.
+        start = max(0, self.position - 40)
+        window = self.text[start : self.position + 40].replace("\n", " ").replace("\t", " ")
+        return f"{self.reason}\n  {window}\n  {' ' * (self.position - start)}^"
+
+    def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
+        return type(self), (self.reason, self.text, self.position)
+
+
+class ExpressionError(SobolevError, ValueError):
+    """A token sequence that is not one tree, or names something unknown."""
+
+
+class DataError(SobolevError, ValueError):
+    """Data that cannot be used as given."""
+
+
+class ParameterError(SobolevError, ValueError):
+    """An option outside its range."""
+
+
+class KernelError(SobolevError, RuntimeError):
+    """A program the kernels refuse to run."""
+
+
+class MissingExtraError(SobolevError, ImportError):
+    """An optional dependency that is not installed."""
+
+
+def require(module: str, *, extra: str) -> ModuleType:
+    """Import an optional dependency, or say how to install it.
+
+    Examples
+    --------
+    >>> require("math", extra="plot").pi > 3
+    True
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"This needs '{module}', which is not installed. Run: pip install 'sobolev-novelty[{extra}]'"
+        ) from error

@@ -1,0 +1,252 @@
+"""Expressions: immutable prefix sequences of tokens.
+
+A token is an :class:`~sobolev_novelty.operators.Operator`, a ``float`` (a constant) or a ``str`` (a variable's name). A subtree is a
+slice, equality and hashing are the tuple's. The same sequence is the genome of genetic programming, the path of tree search and the
+target of the transformer.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
+
+Token = Operator | float | str
+T = TypeVar("T")
+
+#: Names that would be read as something else; a variable called so is printed between backticks.
+RESERVED = frozenset(SPELLINGS) | {"pi", "e", "E"}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+
+
+class Expression:
+    """One formula.
+
+    Parameters
+    ----------
+    tokens : sequence of Operator, float or str
+        The formula in prefix order.
+
+    Examples
+    --------
+    >>> e = Expression.of("add", Expression.of("sin", "x0"), 2.0)
+    >>> str(e), e.complexity, e.depth
+    ('sin(x0) + 2', 4, 3)
+    >>> e.children[0]
+    Expression('sin(x0)')
+    """
+
+    __slots__ = ("_hash", "tokens")
+
+    tokens: tuple[Token, ...]
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        checked = tuple(_check_token(token) for token in tokens)
+        open_operands = 1
+        for position, token in enumerate(checked):
+            if open_operands == 0:
+                raise ExpressionError(f"The tokens hold more than one tree: token {position} follows a complete one.")
+            open_operands += token.arity - 1 if isinstance(token, Operator) else -1
+        if open_operands:
+            raise ExpressionError(f"The tokens end early: {open_operands} operand(s) are missing.")
+        object.__setattr__(self, "tokens", checked)
+
+    @classmethod
+    def _trusted(cls, tokens: tuple[Token, ...]) -> Expression:
+        """Wrap tokens that are known to be one tree (slices and joins of checked ones)."""
+        self = object.__new__(cls)
+        object.__setattr__(self, "tokens", tokens)
+        return self
+
+    @classmethod
+    def of(cls, head: str | float | Operator, *operands: Expression | str | float) -> Expression:
+        """Build a tree: ``of("add", "x0", 2.0)``; without operands a constant or a variable: ``of(2.0)``, ``of("x0")``."""
+        if not operands:
+            return cls((head,))
+        op = head if isinstance(head, Operator) else SPELLINGS.get(str(head))
+        if op is None:
+            raise ExpressionError(f"'{head}' is not an operator. Known: {', '.join(OPERATORS)}.")
+        if op.arity != len(operands):
+            raise ExpressionError(f"'{op.name}' takes {op.arity} operand(s). Got {len(operands)}.")
+        tokens: list[Token] = [op]
+        for operand in operands:
+            tokens.extend(operand.tokens if isinstance(operand, Expression) else (_check_token(operand),))
+        return cls._trusted(tuple(tokens))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("Expressions are immutable: build a new one.")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expression) and self.tokens == other.tokens
+
+    def __hash__(self) -> int:
+        # Expressions are dictionary keys in every search; the tuple's hash is not cached by Python.
+        try:
+            return self._hash  # type: ignore[has-type, no-any-return]
+        except AttributeError:
+            object.__setattr__(self, "_hash", hash(self.tokens))
+            return self._hash  # type: ignore[has-type, no-any-return]
+
+    def __repr__(self) -> str:
+        return f"Expression({str(self)!r})"
+
+    def __str__(self) -> str:
+        return to_infix(self)
+
+    def __reduce__(self) -> tuple[type[Expression], tuple[tuple[Token, ...]]]:
+        return Expression, (self.tokens,)
+
+    @property
+    def head(self) -> Token:
+        """The token at the root."""
+        return self.tokens[0]
+
+    @property
+    def complexity(self) -> int:
+        """Number of operator, variable and constant nodes (the paper's C)."""
+        return len(self.tokens)
+
+    @property
+    def depth(self) -> int:
+        """Nodes on the longest path from the root to a leaf."""
+        return self.fold(lambda leaf: 1, lambda op, args: 1 + max(args))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the variables, in order of first appearance."""
+        return tuple(dict.fromkeys(token for token in self.tokens if isinstance(token, str)))
+
+    @property
+    def constants(self) -> tuple[float, ...]:
+        """The constants, in prefix order."""
+        return tuple(token for token in self.tokens if isinstance(token, float))
+
+    @property
+    def children(self) -> tuple[Expression, ...]:
+        """The operands of the root."""
+        if not isinstance(self.head, Operator):
+            return ()
+        first_end = self.end(1)
+        first = Expression._trusted(self.tokens[1:first_end])
+        if self.head.arity == 1:
+            return (first,)
+        return first, Expression._trusted(self.tokens[first_end:])
+
+    def end(self, start: int) -> int:
+        """Index after the subtree that begins at ``start``."""
+        open_operands = 1
+        position = start
+        while open_operands:
+            token = self.tokens[position]
+            open_operands += token.arity - 1 if isinstance(token, Operator) else -1
+            position += 1
+        return position
+
+    def subtree(self, start: int) -> Expression:
+        """The subtree that begins at token ``start``: a slice."""
+        return Expression._trusted(self.tokens[start : self.end(start)])
+
+    def replace(self, start: int, other: Expression) -> Expression:
+        """This expression with the subtree at ``start`` replaced by ``other``."""
+        return Expression._trusted(self.tokens[:start] + other.tokens + self.tokens[self.end(start) :])
+
+    def fold(self, leaf: Callable[[float | str], T], node: Callable[[Operator, tuple[T, ...]], T]) -> T:
+        """Reduce the tree bottom-up, without recursion.
+
+        ``leaf`` maps a constant or a variable's name, ``node`` an operator and its operands' results.
+        """
+        stack: list[T] = []
+        for token in reversed(self.tokens):
+            if not isinstance(token, Operator):
+                stack.append(leaf(token))
+            elif token.arity == 1:
+                stack.append(node(token, (stack.pop(),)))
+            else:
+                first = stack.pop()
+                stack.append(node(token, (first, stack.pop())))
+        return stack[0]
+
+    def rename(self, names: Mapping[str, str]) -> Expression:
+        """Variables renamed; those not in ``names`` stay."""
+        return Expression._trusted(tuple(names.get(t, t) if isinstance(t, str) else t for t in self.tokens))
+
+    def with_constants(self, values: Sequence[float]) -> Expression:
+        """The same form with other constants, in prefix order."""
+        if len(values) != len(self.constants):
+            raise ExpressionError(f"The form has {len(self.constants)} constants. Got {len(values)} values.")
+        rest = iter(values)
+        return Expression._trusted(tuple(_check_token(float(next(rest))) if isinstance(t, float) else t for t in self.tokens))
+
+    def _repr_latex_(self) -> str:
+        from sobolev_novelty.convert import to_latex
+
+        return f"${to_latex(self)}$"
+
+
+def _check_token(token: object) -> Token:
+    if isinstance(token, Operator | str):
+        if token == "":
+            raise ExpressionError("A variable needs a name. Got an empty string.")
+        return token
+    if isinstance(token, int | float) and not isinstance(token, bool):
+        if not math.isfinite(token):
+            raise ExpressionError(f"A constant must be finite. Got {token}.")
+        return float(token)
+    try:  # NumPy scalars
+        value = float(token)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ExpressionError(f"A token is an operator, a number or a name. Got {token!r}.") from None
+    return _check_token(value)
+
+
+def format_number(value: float) -> str:
+    """Shortest text that reads back as the same float, without a trailing ``.0``."""
+    text = repr(value)
+    return text[:-2] if text.endswith(".0") else text
+
+
+def format_name(name: str) -> str:
+    """The name as the parser reads it: between backticks where it is reserved or not a plain identifier."""
+    return name if _PLAIN_NAME.match(name) and name not in RESERVED else f"`{name}`"
+
+
+def to_infix(expression: Expression) -> str:
+    """Text that parses back to the same expression.
+
+    Examples
+    --------
+    >>> to_infix(Expression.of("mul", Expression.of("neg", "x0"), Expression.of("pow", "x1", -2.0)))
+    '-x0*x1**(-2)'
+    """
+
+    def leaf(token: float | str) -> tuple[str, int]:
+        if isinstance(token, str):
+            return format_name(token), 9
+        text = format_number(token)
+        return text, 3 if text.startswith("-") else 9
+
+    def node(op: Operator, args: tuple[tuple[str, int], ...]) -> tuple[str, int]:
+        if not op.symbol:
+            return f"{op.name}({', '.join(text for text, _ in args)})", 9
+        if op.arity == 1:
+            text, precedence = args[0]
+            # A bare number after the minus would be read as one negative constant.
+            bare = precedence >= 4 and not text[0].isdigit() and not text.startswith(".")
+            return (f"-{text}" if bare else f"-({text})"), op.precedence
+        (left, left_precedence), (right, right_precedence) = args
+        right_associative = op.name == "pow"
+        if left_precedence < op.precedence or (right_associative and left_precedence == op.precedence):
+            left = f"({left})"
+        if right_precedence < op.precedence or (not right_associative and right_precedence == op.precedence) or right.startswith("-"):
+            right = f"({right})"
+        space = " " if op.precedence == 1 else ""
+        return f"{left}{space}{op.symbol}{space}{right}", op.precedence
+
+    return expression.fold(leaf, node)[0]

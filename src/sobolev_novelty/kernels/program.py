@@ -1,0 +1,100 @@
+"""Programs: expressions as the kernels read them.
+
+A program is its expression's prefix sequence, one ``int32`` a token: an opcode (1 to 255, the operator's row), ``CONSTANT``, or
+``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants stand apart, in prefix order, so that a fit
+can change them without touching the code. A population is one :class:`Programs`: all codes in a row, with offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import ExpressionError, KernelError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS, Operator
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+OffsetArray = npt.NDArray[np.int64]
+
+CONSTANT = 0
+FIRST_VARIABLE = 256
+#: Longer programs are refused: the scratch memory of a thread grows with the longest program.
+MAX_PROGRAM_LENGTH = 100_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Programs:
+    """A population of compiled expressions.
+
+    Parameters
+    ----------
+    codes : int32 array of shape (total_length,)
+    offsets : int64 array of shape (n_programs + 1,)
+        Program ``i`` is ``codes[offsets[i]:offsets[i + 1]]``.
+    constants : float64 array of shape (total_constants,)
+        In prefix order within each program.
+    constant_offsets : int64 array of shape (n_programs + 1,)
+    n_features : int
+        Columns the variables may refer to.
+    """
+
+    codes: IntArray
+    offsets: OffsetArray
+    constants: FloatArray
+    constant_offsets: OffsetArray
+    n_features: int
+
+    @property
+    def n_programs(self) -> int:
+        return len(self.offsets) - 1
+
+
+def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) -> Programs:
+    """Translate expressions; variable ``names[k]`` is column ``k``.
+
+    Examples
+    --------
+    >>> programs = compile_programs([Expression.of("add", "x1", 2.5)], ["x0", "x1"])
+    >>> programs.codes.tolist(), programs.constants.tolist()
+    ([1, 257, 0], [2.5])
+    """
+    columns: dict[object, int] = {name: FIRST_VARIABLE + k for k, name in enumerate(names)}
+    columns.update((op, op.opcode) for op in OPERATORS.values())
+    codes: list[int] = []
+    constants: list[float] = []
+    offsets = [0]
+    constant_offsets = [0]
+    for expression in expressions:
+        if len(expression) > MAX_PROGRAM_LENGTH:
+            raise KernelError(
+                f"The expression has {len(expression)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. Simplify it first."
+            )
+        for token in expression.tokens:
+            if isinstance(token, float):
+                codes.append(CONSTANT)
+                constants.append(token)
+            else:
+                try:
+                    codes.append(columns[token])
+                except KeyError:
+                    raise _unknown_variable(token, names) from None
+        offsets.append(len(codes))
+        constant_offsets.append(len(constants))
+    return Programs(
+        np.array(codes, dtype=np.int32),
+        np.array(offsets, dtype=np.int64),
+        np.array(constants, dtype=np.float64),
+        np.array(constant_offsets, dtype=np.int64),
+        len(names),
+    )
+
+
+def _unknown_variable(token: object, names: Sequence[str]) -> ExpressionError:
+    assert not isinstance(token, Operator)
+    shown = ", ".join(list(names)[:12]) + (", …" if len(names) > 12 else "")
+    return ExpressionError(f"Variable '{token}' is not a column of X. Its columns are: {shown or 'none'}.")
