@@ -249,7 +249,9 @@ class Machine:
         elif token == ")" and isinstance(self._waiting[-1][1], Function):
             function = self._waiting[-1][1]
             self._fail(f"An operand of '{function.name}' is missing: it takes {function.arity}.", start)
-        elif token != "+":
+        elif token == "+":
+            self._count(start)  # no node, but work
+        else:
             floor = token == "/" and self._text[start - 1 : start] == "/"
             reason = (
                 "Floor division '//' is no part of a formula."

@@ -112,4 +112,4 @@ def _refuse_merging(mentions: Mapping[str, Mention], resolved: dict[str, str], c
 def _unknown(mention: Mention, names: Sequence[str]) -> str:
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     hint = " SymPy writes the imaginary unit so; expressions here are real." if mention.name == "I" else ""
-    return f"'{mention.name}' is not a known variable.{hint} Known: {shown or 'none'}."
+    return f"'{mention.name[:60]}' is not a known variable.{hint} Known: {shown or 'none'}."
