@@ -145,6 +145,8 @@ class Machine:
         value = float(token)
         if not math.isfinite(value):
             self._fail("The number is too large for a float.", start)
+        if value == 0.0 and token.lower().partition("e")[0].strip("0."):
+            self._fail("The number is too small for a float; write 0 if that is meant.", start)
         self._push(value, start)
         self._literal_at = len(self._operands)
 
