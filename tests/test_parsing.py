@@ -152,6 +152,9 @@ def test_gplearns_dialect_reads_calls_as_protected_operators() -> None:
         ("x1 + x2", {"names": ["x1", "x2", "x0"]}, ("x1", "x2")),
         ("x1", {"names": ["x1", "x2"], "variables": "x0"}, ("x2",)),
         ("x1", {"names": ["only"]}, ("only",)),
+        ("X0 + x1", {"names": ["x0", "x1"]}, ("x0", "x1")),
+        ("x1 + X2", {"names": ["x1", "x2"]}, ("x1", "x2")),
+        ("x[:,0] + x1", {"names": ["x1", "b"]}, ("x1",)),
         ("x[0]", {"names": ["x[0]", "b"]}, ("x[0]",)),
         ("`body mass`", {"names": ["body mass"]}, ("body mass",)),
     ],
@@ -171,6 +174,8 @@ def test_conventions_for_variables(text: str, options: dict, variables: tuple[st
         ("x0", {"names": ["a"], "variables": "names"}, "'x0' is not a known variable"),
         ("I*x", {"names": ["x"]}, "imaginary unit"),
         ("x0 + X0", {}, "may be one variable or two"),
+        ("x1 + x2", {"names": ["x0", "x1"]}, "'x1' is a name, but"),
+        ("x0 + X2", {"names": ["x0", "x1"]}, "'x0' is a name, but"),
         ("`x0`", {"names": ["a"]}, "'x0' is not a known variable"),
     ],
 )
@@ -232,7 +237,7 @@ REFUSED = [
     ("{x}", 0, "no bracket"),
     ("|x|", 0, "abs"),
     (r"\frac{1}{2}", 0, "LaTeX"),
-    ("x²", 0, "Superscripts"),
+    ("x²", 0, "Raised"),
     ("x % 2", 2, "no operator"),
     ("`x", 0, "never closed"),
     ("``", 0, "at least one character"),
@@ -270,6 +275,12 @@ def test_a_refusal_says_why_and_points_at_the_character(text: str, position: int
 def test_what_is_no_text_is_refused(text) -> None:
     with pytest.raises(ParseError, match="An expression is text"):
         parse(text)
+
+
+def test_messages_show_no_control_characters() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("`\x1b[31m\ud800` + \x1b", names=["a"])
+    assert str(caught.value).replace("\n", "").isprintable()
 
 
 def test_limits_can_be_raised() -> None:

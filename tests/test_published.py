@@ -1,4 +1,4 @@
-"""Every published model of the local copy is read, or refused for a reason that is right, and computes what was checked."""
+"""Every published model is read, or refused for a reason that is right, and computes what was checked."""
 
 from __future__ import annotations
 

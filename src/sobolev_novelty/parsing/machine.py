@@ -176,7 +176,7 @@ class Machine:
                 self._push(token, start)
             else:
                 if not token.isascii() and not token.isidentifier():
-                    self._fail("Superscripts are not read: write x**2.", start)
+                    self._fail("Raised and lowered digits are not read: write x**2 or x_1.", start)
                 self._mention(token, Mention(token, start, numbered_index(token)), start)
         elif token in _CONSTANTS:
             self._push(_CONSTANTS[token], start)
