@@ -85,13 +85,15 @@ def test_compiled_cpp_gives_the_same_values(tmp_path) -> None:
     forms = heads + [parse(text) for text in texts]
     parts = [to_cpp(e, f"f{k}", NAMES) for k, e in enumerate(forms)]
     calls = "".join(f'std::printf("%.17g\\n", f{k}(x));' for k in range(len(forms)))
-    rows = ",".join("{" + ",".join(map(repr, row)) + "}" for row in X[:10].tolist())
-    main = f"#include <cstdio>\nint main() {{ const double X[10][3] = {{{rows}}}; for (auto& x : X) {{ {calls} }} }}"
+    nan = float("nan")
+    table = np.vstack([X[:10], [[nan, 1.0, 2.0], [1.0, nan, 2.0], [0.0, 0.0, 0.0], [-1.0, -2.0, -0.5]]])
+    rows = ",".join("{" + ",".join(map(repr, row)) + "}" for row in table.tolist()).replace("nan", "NAN")
+    main = f"#include <cstdio>\nint main() {{ const double X[][3] = {{{rows}}}; for (auto& x : X) {{ {calls} }} }}"
     (tmp_path / "forms.cpp").write_text("\n".join([*parts, main]))
     subprocess.run(["g++", "-std=c++17", "-Werror", "forms.cpp", "-o", "forms"], cwd=tmp_path, check=True)
     printed = subprocess.run([tmp_path / "forms"], capture_output=True, text=True, check=True).stdout.split()
-    got = np.array(printed, dtype=float).reshape(10, len(forms)).T
-    expected = np.array([values(e)[:10] for e in forms])
+    got = np.array(printed, dtype=float).reshape(len(table), len(forms)).T
+    expected = np.array([to_numpy(e, NAMES)(table) for e in forms])
     np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
 
 

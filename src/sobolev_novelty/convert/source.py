@@ -89,7 +89,6 @@ def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str
     --------
     >>> from sobolev_novelty.parsing import parse
     >>> print(to_cpp(parse("x0 + 2*sin(x1)")))
-    #include <algorithm>
     #include <cmath>
     <BLANKLINE>
     double f(const double* x) {
@@ -102,7 +101,7 @@ def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str
     body = "".join(f"    const double {name} = {text};\n" for name, text in lines)
     head = "".join(f"    // x[{k}]: {name!a}\n" for k, name in enumerate(columns) if name != f"x{k}")
     signature = f"double {function_name}(const double* x)"
-    return f"#include <algorithm>\n#include <cmath>\n\n{signature} {{\n{head}{body}    return {value};\n}}"
+    return f"#include <cmath>\n\n{signature} {{\n{head}{body}    return {value};\n}}"
 
 
 def _columns(expression: Expression, names: Sequence[str] | None) -> tuple[str, ...]:
