@@ -132,7 +132,7 @@ def _rest(data: Data) -> str:
             else "each does something that no combination of the others can imitate."
         )
     if len(null) == len(low):
-        return f"{_listed(null)} {'is' if len(null) == 1 else 'are'} zero on every row."
+        return f"{_listed(null)} {'is' if len(null) == 1 else 'are'} zero on every row used."
     rebuilt = [term for term in low if not term["is_null"]]
     if len(rebuilt) == len(terms):
         return "each can be imitated by the others, so the data do not say which of them carries the effect."
@@ -147,7 +147,7 @@ def _listed(terms: list[Data], at_most: int = 3) -> str:
     names = [shorten(term["term"], 40) for term in terms[:at_most]]
     if len(terms) > at_most:
         names.append(f"{len(terms) - at_most} more")
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"the term {names[0]}" if len(names) == 1 else f"the terms {', '.join(names[:-1])} and {names[-1]}"
 
 
 def rebuilt_from(data: Data, i: int, at_most: int = 4) -> list[tuple[int, float]]:
