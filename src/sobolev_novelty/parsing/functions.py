@@ -83,7 +83,8 @@ _COMPOSITES: tuple[Function, ...] = (
 _SYNONYMS = {
     "plus": "add", "sum": "add", "minus": "sub", "times": "mul", "prod": "mul", "true_divide": "div",
     "float_power": "pow", "sqr": "square", "absolute": "abs",
-    "safe_log": "log", "safe_log2": "log2", "safe_log10": "log10", "safe_log1p": "log1p", "safe_sqrt": "sqrt", "safe_pow": "pow", "safe_acosh": "arccosh", "arsinh": "arcsinh", "arcosh": "arccosh",
+    "safe_log": "log", "safe_log2": "log2", "safe_log10": "log10", "safe_log1p": "log1p", "safe_sqrt": "sqrt",
+    "safe_pow": "pow", "safe_acosh": "arccosh", "arsinh": "arcsinh", "arcosh": "arccosh",
     "artanh": "arctanh", "id": "identity", "step": "heaviside",
 }  # fmt: skip
 

@@ -15,8 +15,8 @@ CONVENTIONS = ("auto", "x0", "x1", "names")
 class Mention:
     """A variable as the text first mentions it.
 
-    ``index`` is the number of ``x3``, ``X_3``, ``x[3]`` or ``x[:,3]``, else None; ``is_subscript`` says that the text is
-    no plain name, ``is_column`` that it is NumPy's ``x[:,3]``, which counts from 0 whatever the others do.
+    ``index`` is the number of ``x3``, ``X_3``, ``x[3]`` or ``x[:,3]``, else None; ``is_subscript`` says that the text
+    is no plain name, ``is_column`` that it is NumPy's ``x[:,3]``, which counts from 0 whatever the others do.
     """
 
     name: str
