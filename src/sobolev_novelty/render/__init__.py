@@ -1,7 +1,7 @@
 """A report -> terminal, LaTeX, figure, page.
 
-Every function here takes the plain dict of ``NoveltyReport.to_dict()`` and none imports the report: what is drawn is what is stored as
-JSON, and a report read back from a file is drawn in the same way.
+Every function here takes the plain dict of ``NoveltyReport.to_dict()`` and none imports the report: what is drawn is
+what is stored as JSON, and a report read back from a file is drawn in the same way.
 
 ::
 

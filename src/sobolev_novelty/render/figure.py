@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.render.words import Data, geometry_text, headline, novelty_text, rebuilt_shares, shorten, term_verdict
+from sobolev_novelty.render.words import (
+    Data,
+    geometry_text,
+    headline,
+    novelty_text,
+    rebuilt_shares,
+    shorten,
+    term_verdict,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -71,13 +79,22 @@ def _draw_bars(axes: Axes, data: Data) -> None:
     small = 9 if m <= 15 else 7
     for i, term in enumerate(terms):
         mark = {"supported": "", "not supported": "  not supported", "null": "  null", "no verdict": "  no verdict"}
-        axes.text(1.02, i, novelty_text(term["novelty"]) + mark[term_verdict(term)], va="center", fontsize=small, color=colours[i])
+        axes.text(
+            1.02,
+            i,
+            novelty_text(term["novelty"]) + mark[term_verdict(term)],
+            va="center",
+            fontsize=small,
+            color=colours[i],
+        )
     labels = [f"{shorten(term['term'], 34)}  {i}" for i, term in enumerate(terms)]
     axes.set_yticks(rows, labels, fontsize=small, family="monospace", parse_math=False)
     axes.set_ylim(max(m, 2) - 0.5 - (m == 1) * 0.5, -0.5 - (m == 1) * 0.5)
     axes.set_xlim(0.0, 1.0)
     axes.tick_params(axis="x", labelsize=8)
-    axes.set_xlabel(f"novelty ν  ({geometry_text(data)}; {data['n_used']:,} rows)", fontsize=8, color=_FAINT, loc="left")
+    axes.set_xlabel(
+        f"novelty ν  ({geometry_text(data)}; {data['n_used']:,} rows)", fontsize=8, color=_FAINT, loc="left"
+    )
     _bare(axes)
 
 

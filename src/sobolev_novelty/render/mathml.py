@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import escape
 
 from sobolev_novelty.errors import SobolevError
@@ -15,14 +16,11 @@ from sobolev_novelty.render.words import number, plain
 MAX_NODES = 160
 
 _SUBSCRIPTED = re.compile(r"([A-Za-z]+?)_?(\d{1,4})\Z|([A-Za-z]+)_([A-Za-z0-9]{1,8})\Z")
-_GREEK = dict(
-    zip(
-        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi chi psi omega "
-        "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega".split(),
-        "αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ",
-        strict=True,
-    )
+_GREEK_NAMES = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi pi rho sigma tau phi chi psi omega "
+    "Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
 )
+_GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 
 #: Markup and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 9 one thing.
 _Piece = tuple[str, int]
@@ -118,7 +116,11 @@ def _node(op: Operator, args: tuple[_Piece, ...]) -> _Piece:
 def _product(args: tuple[_Piece, ...]) -> _Piece:
     left, right = _within(args[0], 2), _within(args[1], 3 if args[1][1] == 3 else 2)
     # A number before a letter needs no sign; before a number or a bracket it does.
-    sign = "<mo>·</mo>" if right.startswith(("<mn>", "<mrow><mo", "<msup><mn>")) or not left.endswith("</mn>") else "<mo>&#x2062;</mo>"
+    sign = (
+        "<mo>·</mo>"
+        if right.startswith(("<mn>", "<mrow><mo", "<msup><mn>")) or not left.endswith("</mn>")
+        else "<mo>&#x2062;</mo>"
+    )
     return f"{left}{sign}{right}", 2
 
 
@@ -130,7 +132,7 @@ def _fraction(above: str, below: str) -> _Piece:
     return f"<mfrac>{_row(above)}{_row(below)}</mfrac>", 4
 
 
-_RULES = {
+_RULES: dict[str, Callable[[tuple[_Piece, ...]], _Piece]] = {
     "add": lambda a: (f"{a[0][0]}<mo>+</mo>{_within(a[1], 2)}", 1),
     "sub": lambda a: (f"{a[0][0]}<mo>−</mo>{_within(a[1], 2)}", 1),
     "neg": lambda a: (f"<mo>−</mo>{_within(a[0], 2)}", 1),

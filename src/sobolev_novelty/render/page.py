@@ -1,7 +1,7 @@
 """A report as one self-contained HTML page, and as the fragment that notebooks show.
 
-No script, no font, no image is loaded: the page works from a file, offline, on a phone and in the dark. Every text that comes from
-outside (labels, columns, notes) is escaped.
+No script, no font, no image is loaded: the page works from a file, offline, on a phone and in the dark. Every text that
+comes from outside (labels, columns, notes) is escaped.
 """
 
 from __future__ import annotations
@@ -80,18 +80,25 @@ def report_fragment(data: Data) -> str:
     body = (
         f'<p class="lead"><strong>{_text(verdict(data))}</strong></p>{_equation(data)}{_terms(data, heading=False)}'
         f"{_explanations(data)}{_notes(data)}"
-        f'<p class="small">{_text(rows_text(data))} Threshold {_text(threshold_text(data))}; {_text(geometry_text(data))}.</p>'
+        f'<p class="small">{_text(rows_text(data))} Threshold {_text(threshold_text(data))}; '
+        f"{_text(geometry_text(data))}.</p>"
     )
     return f'<style>{STYLE}</style><div class="sn"><div class="wrap">{body}</div></div>'
 
 
 def cases_page(title: str, lead: str, cases: Sequence[tuple[str, str, Data | None, str]]) -> str:
     """Several reports on one page: (heading, words, report or None, text output) each."""
-    parts = [f'<header><p class="eyebrow">Sobolev Novelty</p><h1>{_text(title)}</h1><p class="lead">{_text(lead)}</p></header>']
+    parts = [
+        f'<header><p class="eyebrow">Sobolev Novelty</p><h1>{_text(title)}</h1>'
+        f'<p class="lead">{_text(lead)}</p></header>'
+    ]
     for heading, words, data, output in cases:
         parts.append(f'<section class="case"><h2>{_text(heading)}</h2><p>{_text(words)}</p>')
         if data is not None:
-            parts.append(f"{_equation(data)}<p><strong>{_text(verdict(data))}</strong></p>{_terms(data, heading=False)}{_explanations(data)}")
+            parts.append(
+                f"{_equation(data)}<p><strong>{_text(verdict(data))}</strong></p>"
+                f"{_terms(data, heading=False)}{_explanations(data)}"
+            )
             parts.append(f'{_notes(data)}<p class="small">{_text(rows_text(data))}</p>')
         parts.append(f"<pre>{escape(output)}</pre></section>" if output else "</section>")
     return document(title, "".join([*parts, _meaning(), _citation()]))
@@ -101,8 +108,9 @@ def document(title: str, body: str) -> str:
     """``body``, already HTML, as a page with the style sheet."""
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1"><meta name="color-scheme" content="light dark">'
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
         f"<title>{_text(title)}</title><style>html,body{{margin:0}}{STYLE}</style></head>"
         f'<body class="sn"><main class="wrap">{body}</main></body></html>\n'
     )
@@ -121,7 +129,10 @@ def _equation(data: Data) -> str:
     if data["expression"] is None:
         return ""
     text = _text(data["expression"])
-    return f'<div class="equation" tabindex="0" role="group" aria-label="Equation"><div class="set">{formula(data["expression"])}</div><code>{text}</code></div>'
+    return (
+        '<div class="equation" tabindex="0" role="group" aria-label="Equation">'
+        f'<div class="set">{formula(data["expression"])}</div><code>{text}</code></div>'
+    )
 
 
 def _facts(data: Data) -> str:
@@ -133,7 +144,11 @@ def _facts(data: Data) -> str:
     }
     if data["complexity"] is not None:
         facts["nodes"] = str(data["complexity"])
-    return '<dl class="facts">' + "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in facts.items()) + "</dl>"
+    return (
+        '<dl class="facts">'
+        + "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in facts.items())
+        + "</dl>"
+    )
 
 
 def _terms(data: Data, *, heading: bool = True) -> str:
@@ -141,7 +156,8 @@ def _terms(data: Data, *, heading: bool = True) -> str:
         return ""
     head = (
         '<table class="terms"><thead><tr><th scope="col" class="term">Term</th>'
-        f'<th scope="col">Novelty, with the threshold {data["tau"]:.3f}</th><th scope="col">ν</th><th scope="col">Coefficient</th>'
+        f'<th scope="col">Novelty, with the threshold {data["tau"]:.3f}</th>'
+        '<th scope="col">ν</th><th scope="col">Coefficient</th>'
         '<th scope="col">Contribution</th><th scope="col" class="verdict">Verdict</th></tr></thead><tbody>'
     )
     rows = "".join(_row(i, term, data["tau"]) for i, term in enumerate(data["terms"]))
@@ -155,9 +171,11 @@ def _row(i: int, term: Data, tau: float) -> str:
         low, high = (novelty_text(bound) for bound in term["interval"])
         interval = f'<span class="interval">{_text(low)} – {_text(high)}, holds in {term["stability"]:.0%}</span>'
     return (
-        f'<tr><th scope="row" class="term"><span class="name"><span class="place">{i}</span><span>{formula(term["term"])}</span></span></th>'
+        f'<tr><th scope="row" class="term"><span class="name"><span class="place">{i}</span>'
+        f"<span>{formula(term['term'])}</span></span></th>"
         f'<td class="bars">{novelty_bar(term, tau)}</td>'
-        f'<td data-name="novelty ν"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>{interval}</span></td>'
+        f'<td data-name="novelty ν"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
+        f"{interval}</span></td>"
         f'<td data-name="coefficient">{_text(number(term["coefficient"]))}</td>'
         f'<td data-name="contribution">{_text(number(term["contribution"], 3))}</td>'
         f'<td class="verdict"><span class="badge {kind}">{_text(words)}</span></td></tr>'
@@ -182,7 +200,11 @@ def _explanation(data: Data, i: int) -> str:
         factor = "" if label == "1" else f" · {formula(label)}"
         pieces.append(f"{sign} {_text(number(abs(weight), 3))}{factor}".strip())
     more = " + …" if sum(1 for share in data["reconstruction"][i] if share) > len(parts) else ""
-    left = f"{term['novelty']:.1%} of its length is left over" if term["novelty"] else "nothing is left over: the term is an exact combination of the others"
+    left = (
+        f"{term['novelty']:.1%} of its length is left over"
+        if term["novelty"]
+        else "nothing is left over: the term is an exact combination of the others"
+    )
     return f'<li>{formula(term["term"])} ≈ {" ".join(pieces)}{more} <span class="left">{_text(left)}</span></li>'
 
 
@@ -190,8 +212,9 @@ def _matrix(data: Data) -> str:
     drawing = rebuild_matrix(data)
     if drawing:
         return (
-            '<h2>Who rebuilds whom</h2><p class="small">Each row is a term; a dark cell is a term that rebuilds much of it. A row adds up to the '
-            "share 1&nbsp;−&nbsp;ν² that the others rebuild together, split in proportion to their weights.</p>"
+            '<h2>Who rebuilds whom</h2><p class="small">Each row is a term; a strong colour is a term that rebuilds much '
+            "of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
+            "in proportion to their weights.</p>"
             f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix, scrollable">{drawing}</div>'
         )
     if data["reconstruction"] is None and len(data["terms"]) > 1 and data["status"] == "ok":
@@ -204,7 +227,11 @@ def _meaning() -> str:
 
 
 def _data_used(data: Data) -> str:
-    inputs = f"<p>Inputs: {', '.join(f'<code>{_text(name)}</code>' for name in data['features'])}.</p>" if data["features"] else ""
+    inputs = (
+        f"<p>Inputs: {', '.join(f'<code>{_text(name)}</code>' for name in data['features'])}.</p>"
+        if data["features"]
+        else ""
+    )
     measured = geometry_text(data)
     return (
         f"<h2>Data and settings</h2><p>{_text(rows_text(data))}</p>{inputs}"
@@ -219,4 +246,5 @@ def _notes(data: Data) -> str:
 
 
 def _citation() -> str:
-    return f'<footer><p class="small">Made with sobolev-novelty. If you use this, please cite: {_text(CITATION)}</p></footer>'
+    words = f"Made with sobolev-novelty. If you use this, please cite: {_text(CITATION)}"
+    return f'<footer><p class="small">{words}</p></footer>'

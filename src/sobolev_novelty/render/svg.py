@@ -1,4 +1,4 @@
-"""The page's drawings: the bar of one novelty, and the matrix of who rebuilds whom. Colours come from the page's style."""
+"""The page's drawings: the bar of one novelty, the matrix of who rebuilds whom. Colours are the style sheet's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ def novelty_bar(term: Data, tau: float) -> str:
     parts = ['<rect class="track" x="0" y="5" width="200" height="10" rx="5"/>']
     if nu:
         # A sliver stays visible for tiny novelties.
-        parts.append(f'<rect class="{kind}" x="0" y="5" width="{max(200 * nu, 2):.1f}" height="10" rx="{min(5.0, 100 * nu):.1f}"/>')
+        width, radius = max(200 * nu, 2), min(5.0, 100 * nu)
+        parts.append(f'<rect class="{kind}" x="0" y="5" width="{width:.1f}" height="10" rx="{radius:.1f}"/>')
     if "interval" in term:
         low, high = (200 * (bound or 0.0) for bound in term["interval"])
         parts.append(f'<path class="whisker" d="M{low:.1f} 6v8M{low:.1f} 10H{high:.1f}M{high:.1f} 6v8"/>')
@@ -27,7 +28,8 @@ def novelty_bar(term: Data, tau: float) -> str:
     x = 200 * tau
     parts.append(f'<path class="threshold" d="M{x:.1f} 0V20"/>')
     return (
-        f'<svg class="bar" viewBox="-2 0 204 20" preserveAspectRatio="none" role="img" aria-label="{escape(said)}">{"".join(parts)}</svg>'
+        '<svg class="bar" viewBox="-2 0 204 20" preserveAspectRatio="none" role="img" '
+        f'aria-label="{escape(said)}">{"".join(parts)}</svg>'
     )
 
 
@@ -46,9 +48,13 @@ def rebuild_matrix(data: Data) -> str:
     for i, row in enumerate(shares):
         y = top + i * cell
         middle = y + cell / 2 + 4
-        parts.append(f'<text class="label" x="{left - 30}" y="{middle:.0f}" text-anchor="end">{escape(labels[i])}</text>')
+        parts.append(
+            f'<text class="label" x="{left - 30}" y="{middle:.0f}" text-anchor="end">{escape(labels[i])}</text>'
+        )
         parts.append(f'<text class="index" x="{left - 8}" y="{middle:.0f}" text-anchor="end">{i}</text>')
-        parts.append(f'<text class="index" x="{left + i * cell + cell / 2:.0f}" y="{top - 8}" text-anchor="middle">{i}</text>')
+        parts.append(
+            f'<text class="index" x="{left + i * cell + cell / 2:.0f}" y="{top - 8}" text-anchor="middle">{i}</text>'
+        )
         parts += [_cell(left + j * cell, y, cell, share, i == j) for j, share in enumerate(row)]
     width, height = left + m * cell + 2, top + m * cell + 2
     return (
@@ -68,5 +74,6 @@ def _cell(x: int, y: int, size: int, share: float, is_self: bool) -> str:
     text = ""
     if size == _CELL:
         tone = "on" if share > 0.55 else "off"
-        text = f'<text class="share {tone}" x="{x + size / 2:.0f}" y="{y + size / 2 + 4:.0f}" text-anchor="middle">{share:.0%}</text>'
+        centre, base = x + size / 2, y + size / 2 + 4
+        text = f'<text class="share {tone}" x="{centre:.0f}" y="{base:.0f}" text-anchor="middle">{share:.0%}</text>'
     return rect + fill + text

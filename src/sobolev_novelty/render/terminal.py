@@ -52,7 +52,9 @@ def report_text(data: Data, width: int | None = None) -> str:
     'x0 + cos(3*x0)'
     """
     columns = shutil.get_terminal_size((100, 24)).columns if width is None else width
-    console = Console(file=io.StringIO(), width=max(columns, 40), color_system=None, force_terminal=False, legacy_windows=False)
+    console = Console(
+        file=io.StringIO(), width=max(columns, 40), color_system=None, force_terminal=False, legacy_windows=False
+    )
     with console.capture() as capture:
         console.print(report_table(data, columns))
     return "\n".join(line.rstrip() for line in capture.get().splitlines())

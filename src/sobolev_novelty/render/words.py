@@ -22,10 +22,10 @@ CITATION = (
 MEANING = (
     "Novelty ν is the share of a term's behaviour, its values and its slopes over your rows, that no combination of "
     "the other terms can imitate. 1 means nothing else in the equation does this; 0 means the others do all of it.",
-    "At or below the threshold τ the data cannot tell how much of the effect belongs to this term: its coefficient can "
-    "change a lot while the others make up for it (by a factor 1/ν more than for an independent term).",
-    "A low novelty does not say that a term is wrong, and a high one does not say that it is right or that the equation "
-    "fits. The verdict belongs to this equation on these rows; data that cover a wider range can change it.",
+    "At or below the threshold τ the data cannot tell how much of the effect belongs to this term: its coefficient "
+    "can change a lot while the others make up for it (by a factor 1/ν more than for an independent term).",
+    "A low novelty does not say that a term is wrong, and a high one does not say that it is right or that the "
+    "equation fits. The verdict belongs to this equation on these rows; data that cover a wider range can change it.",
 )
 
 
@@ -37,7 +37,9 @@ def plain(text: object) -> str:
     >>> plain("a" + chr(27) + "[31mb")
     'a�[31mb'
     """
-    return "".join("\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else c for c in str(text).replace("\n", " "))
+    return "".join(
+        "\ufffd" if unicodedata.category(c) in {"Cc", "Cf", "Cs"} else c for c in str(text).replace("\n", " ")
+    )
 
 
 def shorten(text: object, width: int) -> str:
@@ -153,8 +155,8 @@ def _listed(terms: list[Data], at_most: int = 3) -> str:
 def rebuilt_from(data: Data, i: int, at_most: int = 4) -> list[tuple[int, float]]:
     """(number of the other term, weight), largest share first: term i ≈ Σ weight · other.
 
-    ``reconstruction`` holds weights of signatures of length one; here they are those of the terms themselves. Shares below one per
-    cent of the largest are left out.
+    ``reconstruction`` holds weights of signatures of length one; here they are those of the terms themselves. Shares
+    below one per cent of the largest are left out.
     """
     if data["reconstruction"] is None:
         return []
@@ -168,7 +170,8 @@ def rebuilt_from(data: Data, i: int, at_most: int = 4) -> list[tuple[int, float]
 def rebuilt_shares(data: Data) -> list[list[float]] | None:
     """Row i: the share 1 − ν² of term i that the others rebuild, split among them in proportion to |weight|.
 
-    Raw weights mislead: two nearly equal terms carry huge weights of opposite sign in every row, also where they rebuild nothing.
+    Raw weights mislead: two nearly equal terms carry huge weights of opposite sign in every row, also where they
+    rebuild nothing.
 
     Examples
     --------
@@ -194,7 +197,8 @@ def rebuilt_text(data: Data, i: int, width: int = 40) -> str:
         return ""
     labels = [_factor(shorten(data["terms"][j]["term"], width)) for j, _ in parts]
     written = "".join(
-        f"{' - ' if weight < 0 else ' + '}{number(abs(weight), 3)}{label}" for (_, weight), label in zip(parts, labels, strict=True)
+        f"{' - ' if weight < 0 else ' + '}{number(abs(weight), 3)}{label}"
+        for (_, weight), label in zip(parts, labels, strict=True)
     )
     shown = written[3:] if written.startswith(" + ") else f"-{written[3:]}"
     n_others = sum(1 for share in data["reconstruction"][i] if share)
