@@ -212,8 +212,8 @@ def _matrix(data: Data) -> str:
     drawing = rebuild_matrix(data)
     if drawing:
         return (
-            '<h2>Who rebuilds whom</h2><p class="small">Each row is a term; a strong colour is a term that rebuilds much '
-            "of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
+            '<h2>Who rebuilds whom</h2><p class="small">Each row is a term; a strong colour is a term that rebuilds '
+            "much of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
             "in proportion to their weights.</p>"
             f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix, scrollable">{drawing}</div>'
         )

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-#: Blue and orange keep a contrast of at least 4.5 with the background, in both schemes,
- and differ for colour-blind readers.
+#: Blue and orange keep a contrast of at least 4.5 with the background in both schemes, also for the colour-blind.
 STYLE = """
 .sn{--paper:#fdfdfb;--card:#fff;--ink:#1d2125;--soft:#565d66;--line:#e3e4e1;--track:#ebece9;--high:#0b62a4;
 --low:#b3470b;
