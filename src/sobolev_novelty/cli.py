@@ -19,7 +19,7 @@ import typer
 from sobolev_novelty.errors import DataError, ParameterError, ParseError, SobolevError
 
 if TYPE_CHECKING:
-    from sobolev_novelty.problem import Problem
+    from sobolev_novelty.inquiry import Inquiry
     from sobolev_novelty.report import NoveltyReport, Progress
 
 #: Exit code of ``sobolev accepts`` for a formula that is rejected: neither bad input (1) nor wrong usage (2).
@@ -81,12 +81,12 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _problem(
+def _inquiry(
     equation: str, data: Path | None, file: str | None, *, target: str | None, features: str | None, variables: str,
     dialect: str, separator: str | None, no_header: bool,
-) -> Problem:  # fmt: skip
+) -> Inquiry:  # fmt: skip
     """Equation and table, read and matched."""
-    from sobolev_novelty.problem import read_problem
+    from sobolev_novelty.inquiry import read_inquiry
 
     if file is not None:
         if data is not None:
@@ -98,7 +98,7 @@ def _problem(
         equation = _text_of("-")
     chosen = None if features is None else [name.strip() for name in features.split(",") if name.strip()]
     with _busy(f"Reading {data.name}"):
-        return read_problem(
+        return read_inquiry(
             equation, data, target=target, features=chosen, variables=variables, dialect=dialect, separator=separator,
             has_header=not no_header,
         )  # fmt: skip
@@ -186,11 +186,11 @@ def report(
     with one_line_errors(as_json):
         if latex and as_json:
             raise ParameterError("--latex and --json exclude each other. Choose one.")
-        problem = _problem(
+        inquiry = _inquiry(
             equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
             separator=separator, no_header=no_header,
         )  # fmt: skip
-        found = problem.report(
+        found = inquiry.report(
             order=order, coordinates="raw" if raw else "standardized", tau=tau, n_bootstrap=bootstrap, random_state=seed,
             progress=_progress("Resampling"),
         )  # fmt: skip
@@ -236,12 +236,12 @@ def prune(
     with one_line_errors(as_json):
         if target is None:
             raise ParameterError("--target is missing: name the column that the equation predicts.")
-        problem = _problem(
+        inquiry = _inquiry(
             equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
             separator=separator, no_header=no_header,
         )  # fmt: skip
         with _busy("Pruning"):
-            result = problem.prune(order=order, tau=tau)
+            result = inquiry.prune(order=order, tau=tau)
         if as_json:
             _print_json(result.to_dict())
         else:
@@ -265,15 +265,15 @@ def accepts(
 ) -> None:
     """The corpus filter: exit code 0 where every term of EQUATION is novel on DATA, 3 where one is not."""
     with one_line_errors(as_json):
-        problem = _problem(
+        inquiry = _inquiry(
             equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
             separator=separator, no_header=no_header,
         )  # fmt: skip
-        verdict = problem.accepts(order=order, tau=tau)
+        verdict = inquiry.accepts(order=order, tau=tau)
         if as_json:
             lowest = verdict.min_novelty if verdict.min_novelty == verdict.min_novelty else None
             _print_json(
-                {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest, "notes": list(problem.notes)}
+                {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest, "notes": list(inquiry.notes)}
             )
         else:
             typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")

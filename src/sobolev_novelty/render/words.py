@@ -131,7 +131,7 @@ def _rest(data: Data) -> str:
         return (
             "one term alone has nothing to be confused with (novelty 1)."
             if len(terms) == 1
-            else "each does something that no combination of the others can imitate."
+            else "each does something that the others together cannot imitate well enough to replace it."
         )
     if len(null) == len(low):
         return f"{_listed(null)} {'is' if len(null) == 1 else 'are'} zero on every row used."

@@ -25,7 +25,7 @@ from sobolev_novelty.scoring import nmse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class Inquiry:
     """An expression, the inputs it is judged on, and the target where one was named.
 
     Parameters
@@ -120,7 +120,7 @@ class Slimmed:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def read_problem(
+def read_inquiry(
     equation: str,
     path: str | Path,
     *,
@@ -130,7 +130,7 @@ def read_problem(
     dialect: str = "plain",
     separator: str | None = None,
     has_header: bool = True,
-) -> Problem:
+) -> Inquiry:
     """Read a table and match an equation with its columns.
 
     Parameters
@@ -150,8 +150,8 @@ def read_problem(
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
     >>> _ = path.write_text("mass,name,y\\n" + "".join(f"{i},a,{2 * i}\\n" for i in range(40)))
-    >>> problem = read_problem("2*mass", path, target="y")
-    >>> problem.sample.names, problem.notes[0]
+    >>> inquiry = read_inquiry("2*mass", path, target="y")
+    >>> inquiry.sample.names, inquiry.notes[0]
     (('mass',), "Column 'name' is not numeric and the equation does not use it: it is left out.")
     """
     table = read_table(path, separator=separator, has_header=has_header)
@@ -169,12 +169,12 @@ def read_problem(
     unused = [name for name in kept if name not in used]
     if unused and used:
         notes.append(
-            f"The equation does not use {', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}; as inputs they still count in the "
-            "weight of the slopes. Leave them out with --target or --features."
+            f"The equation does not use {', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}. Every input counts in the "
+            "weight of the slopes: leave out what is none (--target, --features)."
         )
     X = np.stack([table.numbers(name) for name in kept])
     y = None if target is None else table.target(target)
-    return Problem(expression, Sample(np.ascontiguousarray(X), tuple(kept)), y, tuple(notes))
+    return Inquiry(expression, Sample(np.ascontiguousarray(X), tuple(kept)), y, tuple(notes))
 
 
 def _input_columns(table: Table, target: str | None, features: Sequence[str] | None) -> list[str]:
