@@ -1,4 +1,4 @@
-"""How long ``import sobolev_novelty`` takes: median of five fresh interpreters, warm cache, interpreter start taken off.
+"""How long ``import sobolev_novelty`` takes: median of five fresh interpreters, warm cache, without their start.
 
 Usage: python benchmarks/import_time.py [module ...]
 """
@@ -17,7 +17,9 @@ def import_time(module: str, n_runs: int = 5) -> float:
     """Median seconds of an import; one run before the clock warms the file cache."""
 
     def once() -> float:
-        run = subprocess.run([sys.executable, "-c", _CODE.format(module=module)], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            [sys.executable, "-c", _CODE.format(module=module)], capture_output=True, text=True, check=True
+        )
         return float(run.stdout)
 
     once()

@@ -15,7 +15,9 @@ found = "2.1*sin(x0) + 0.3*x0 + 0.8*cos(2*x0)"
 slim = sn.prune(found, X, y)
 print(found, "->", slim)
 for step in slim.steps:
-    print(f"  deleted {step.term} (novelty {step.novelty:.3f}), score {step.score_before:.4f} -> {step.score_after:.4f}")
+    print(
+        f"  deleted {step.term} (novelty {step.novelty:.3f}), score {step.score_before:.4f} -> {step.score_after:.4f}"
+    )
 
 # %% Of two candidates that fit alike, the one whose terms are all needed comes first.
 candidates = [found, "2.4*sin(x0) + 0.8*cos(2*x0)"]

@@ -90,7 +90,9 @@ def test_the_equation_comes_from_a_file_or_standard_input(run: Run, table: Path,
 
 
 def test_numbered_variables_are_columns_in_order(run: Run, table: Path) -> None:
-    data = json.loads(run("report", "x1 + x2", table, "--target", "y", "--features", "b,a", "--variables", "x1", "--json").stdout)
+    data = json.loads(
+        run("report", "x1 + x2", table, "--target", "y", "--features", "b,a", "--variables", "x1", "--json").stdout
+    )
     assert data["expression"] == "b + a"
 
 

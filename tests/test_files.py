@@ -48,7 +48,9 @@ def test_every_kind_of_file_reads_the_same(name: str, tmp_path: Path) -> None:
         ("t.csv.gz", "not compressed", "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_a_remedy(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_no_table_is_refused_with_a_remedy(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=message) as caught:
@@ -58,7 +60,7 @@ def test_a_file_that_is_no_table_is_refused_with_a_remedy(name: str, content: st
 
 def test_binary_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00a,b\n")
-    with pytest.raises(DataError, match="cannot be read.*UTF-8"):
+    with pytest.raises(DataError, match=r"cannot be read.*UTF-8"):
         read_table(tmp_path / "t.csv")
 
 
@@ -70,7 +72,7 @@ def test_a_cut_off_archive_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="nothing.csv' does not exist"):
+    with pytest.raises(DataError, match=r"nothing\.csv' does not exist"):
         read_table(tmp_path / "nothing.csv")
     with pytest.raises(DataError, match="is a folder"):
         read_table(tmp_path)
@@ -97,7 +99,9 @@ def test_dates_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
 def test_a_target_with_holes_names_the_first_row(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,y\n1,2\n2,\n3,nan\n")
-    with pytest.raises(DataError, match="Target column 'y' of 't.csv' has 2 empty or non-finite value.s., the first in data row 2"):
+    with pytest.raises(
+        DataError, match=r"Target column 'y' of 't\.csv' has 2 empty or non-finite value\(s\), the first in data row 2"
+    ):
         read_table(path).target("y")
 
 

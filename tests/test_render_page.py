@@ -27,11 +27,11 @@ HOSTILE = [
     "&lt;already&gt; --> <!--",
 ]
 VOID = {"meta", "rect", "path", "br", "img", "link"}
-ALLOWED = {
-    "html", "head", "meta", "title", "style", "body", "main", "header", "footer", "section", "p", "h1", "h2", "div", "span", "strong",
-    "code", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "th", "td", "ul", "li", "pre", "svg", "rect", "path", "text",
-    "math", "mrow", "mi", "mn", "mo", "msup", "msub", "mfrac", "msqrt", "mroot",
-}  # fmt: skip
+_TAGS = (
+    "html head meta title style body main header footer section p h1 h2 div span strong code dl dt dd table thead "
+    "tbody tr th td ul li pre svg rect path text math mrow mi mn mo msup msub mfrac msqrt mroot"
+)
+ALLOWED = set(_TAGS.split())
 
 
 class Checker(HTMLParser):
@@ -95,7 +95,14 @@ def test_nothing_is_loaded_from_anywhere() -> None:
 
 def test_the_page_is_made_for_phones_the_dark_and_screen_readers() -> None:
     page = report_page(novelty(BLOATED, X).to_dict())
-    for part in ('name="viewport"', "prefers-color-scheme:dark", 'lang="en"', 'scope="row"', 'role="img"', "aria-label="):
+    for part in (
+        'name="viewport"',
+        "prefers-color-scheme:dark",
+        'lang="en"',
+        'scope="row"',
+        'role="img"',
+        "aria-label=",
+    ):
         assert part in page
 
 

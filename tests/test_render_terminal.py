@@ -16,7 +16,12 @@ from sobolev_novelty.report import NoveltyReport, novelty, novelty_of_arrays
 
 X = np.linspace(-1.0, 1.0, 200)[:, None]
 BLOATED = "2.1*sin(x0) + 0.3*x0 - 0.05*x0**3 + cos(3*x0) + sqrt(x0 + 0.9)"
-HOSTILE = ["<script>alert(1)</script>", "`a` & $b$ _{c} \\end{tabular} %", "\x1b[31mred [bold]x[/bold]\u202e", "数学 ∂φ"]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "`a` & $b$ _{c} \\end{tabular} %",
+    "\x1b[31mred [bold]x[/bold]\u202e",
+    "数学 ∂φ",
+]
 
 
 def _hostile() -> NoveltyReport:
@@ -33,7 +38,14 @@ def test_text_fits_the_width_and_has_no_colour_codes(width: int) -> None:
 
 def test_text_says_verdict_rows_threshold_and_geometry() -> None:
     text = terminal.report_text(novelty(BLOATED, X).to_dict(), 200)
-    for part in ("2 of 5 terms are supported", "190 of 200 rows", "a term's value is not finite", "1/√10", "order 1", "┃"):
+    for part in (
+        "2 of 5 terms are supported",
+        "190 of 200 rows",
+        "a term's value is not finite",
+        "1/√10",
+        "order 1",
+        "┃",
+    ):
         assert part in text
 
 

@@ -39,7 +39,9 @@ EquationArgument = Annotated[
 DataArgument = Annotated[
     Path | None, typer.Argument(metavar="DATA", help="Table: .csv, .tsv (also .gz) or .parquet, with column names.")
 ]
-FileOption = Annotated[str | None, typer.Option("--file", help="Read the equation from this file, '-' for standard input.")]
+FileOption = Annotated[
+    str | None, typer.Option("--file", help="Read the equation from this file, '-' for standard input.")
+]
 TargetOption = Annotated[str | None, typer.Option(help="Column that the equation predicts: not an input.")]
 FeaturesOption = Annotated[str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all.")]
 VariablesOption = Annotated[
@@ -110,7 +112,9 @@ def _text_of(file: str) -> str:
     except UnicodeDecodeError as error:
         raise DataError(f"'{file}' is not text: {error.reason}. Save the equation as UTF-8.") from error
     if not text.strip():
-        raise DataError(f"{'Standard input' if file == '-' else repr(file)} holds no equation. Write one formula there.")
+        raise DataError(
+            f"{'Standard input' if file == '-' else repr(file)} holds no equation. Write one formula there."
+        )
     return text.strip()
 
 
@@ -191,8 +195,8 @@ def report(
             separator=separator, no_header=no_header,
         )  # fmt: skip
         found = inquiry.report(
-            order=order, coordinates="raw" if raw else "standardized", tau=tau, n_bootstrap=bootstrap, random_state=seed,
-            progress=_progress("Resampling"),
+            order=order, coordinates="raw" if raw else "standardized", tau=tau, n_bootstrap=bootstrap,
+            random_state=seed, progress=_progress("Resampling"),
         )  # fmt: skip
         if html is not None:
             found.to_html(html)
@@ -273,7 +277,12 @@ def accepts(
         if as_json:
             lowest = verdict.min_novelty if verdict.min_novelty == verdict.min_novelty else None
             _print_json(
-                {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest, "notes": list(inquiry.notes)}
+                {
+                    "accepted": verdict.accepted,
+                    "reason": verdict.reason,
+                    "min_novelty": lowest,
+                    "notes": list(inquiry.notes),
+                }
             )
         else:
             typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")

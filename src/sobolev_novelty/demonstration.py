@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -124,8 +125,8 @@ def _pruned(sample: Sample, y: FloatArray) -> Case:
     return Case(
         "Pruning",
         "Unsupported terms are deleted one by one and the rest is refitted, as long as the score does not drop. "
-        "The data were made with 2.4*sin(x) + 0.8*cos(2*x) and a little noise. What stays can be told apart, which is not "
-        "the same as needed: x**3 stays, with a coefficient near zero.",
+        "The data were made with 2.4*sin(x) + 0.8*cos(2*x) and a little noise. What stays can be told apart, which is "
+        "not the same as needed: x**3 stays, with a coefficient near zero.",
         None,
         "\n".join(lines),
         {"before": BLOATED, "after": str(result.expression), "deleted": [step.term for step in result.steps]},
@@ -163,10 +164,9 @@ def _filtered(sample: Sample) -> Case:
 
 
 def _ground_truth(rng: np.random.Generator) -> Case:
-    from sobolev_novelty.bench.tasks import whitebox_tasks
-
+    tasks = importlib.import_module("sobolev_novelty.bench.tasks")
     reports = []
-    for task in whitebox_tasks():
+    for task in tasks.whitebox_tasks():
         X, _ = task.sample(1000, rng)
         reports.append(novelty(task.expression, X, names=task.variables))
     several = [report for report in reports if len(report) > 1]
@@ -177,7 +177,7 @@ def _ground_truth(rng: np.random.Generator) -> Case:
         "Known laws",
         "The equations of the Feynman and Strogatz collections, each on data of its own: laws have few idle terms.",
         None,
-        f"{len(reports)} equations, {len(several)} of them with more than one term: {n_supported} of their {n_terms} terms "
-        f"are supported ({n_supported / n_terms:.1%}).",
+        f"{len(reports)} equations, {len(several)} of them with more than one term: {n_supported} of their "
+        f"{n_terms} terms are supported ({n_supported / n_terms:.1%}).",
         numbers,
     )

@@ -124,8 +124,8 @@ def read_table(path: str | Path, *, separator: str | None = None, has_header: bo
         frame = _read_text(path, _SEPARATORS.get(kind, ",") if separator is None else separator, has_header)
     else:
         raise DataError(
-            f"The kind of '{path}' is not known by its name. Use .csv, .tsv or .parquet (text may be compressed, .csv.gz), "
-            "or say what separates the columns (--separator)."
+            f"The kind of '{path}' is not known by its name. Use .csv, .tsv or .parquet (text may be compressed, "
+            ".csv.gz), or say what separates the columns (--separator)."
         )
     table = Table(frame, path.name)
     if len(table.columns) == 0:
@@ -142,7 +142,9 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         return pd.read_parquet(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"'{path}' cannot be read as parquet: {_first_line(error)}. Write it again or use .csv.") from error
+        raise DataError(
+            f"'{path}' cannot be read as parquet: {_first_line(error)}. Write it again or use .csv."
+        ) from error
 
 
 def _read_text(path: Path, separator: str, has_header: bool) -> pd.DataFrame:
@@ -167,7 +169,8 @@ def _read_text(path: Path, separator: str, has_header: bool) -> pd.DataFrame:
         ) from None
     except pd.errors.ParserError as error:
         raise DataError(
-            f"'{path}' is no table separated by {separator!r}: {_first_line(error)}. Correct that line or give --separator."
+            f"'{path}' is no table separated by {separator!r}: {_first_line(error)}. Correct that line or give "
+            "--separator."
         ) from error
     except (UnicodeDecodeError, OSError, EOFError) as error:
         raise DataError(f"'{path}' cannot be read: {_first_line(error)}. Save it as UTF-8 text.") from error
@@ -179,7 +182,8 @@ def _column_names(path: Path, first: list[str], separator: str, has_header: bool
     first = [first[0].removeprefix("\ufeff"), *first[1:]]
     if all(_is_number(entry) for entry in first):
         raise DataError(
-            f"The first line of '{path}' holds numbers, not names. Add a header line, or say that there is none (--no-header)."
+            f"The first line of '{path}' holds numbers, not names. Add a header line, or say that there is none "
+            "(--no-header)."
         )
     if len(first) == 1 and separator not in "; \t" and any(mark in first[0] for mark in ";\t|"):
         raise DataError(f"'{path}' has one column, '{first[0]}'. Say what separates the columns (--separator ';').")

@@ -169,8 +169,8 @@ def read_inquiry(
     unused = [name for name in kept if name not in used]
     if unused and used:
         notes.append(
-            f"The equation does not use {', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}. Every input counts in the "
-            "weight of the slopes: leave out what is none (--target, --features)."
+            f"The equation does not use {', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}. Every input counts "
+            "in the weight of the slopes: leave out what is none (--target, --features)."
         )
     X = np.stack([table.numbers(name) for name in kept])
     y = None if target is None else table.target(target)
