@@ -216,6 +216,11 @@ def test_doctor_says_how_to_install_what_is_missing(run: Run, monkeypatch: pytes
     assert "no_such_module missing: pip install 'sobolev-novelty[plot]'" in run("doctor").stdout
 
 
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert result.exit_code == 0 and result.stdout.startswith("sobolev-novelty ")
+
+
 def test_demo_shows_prunes_and_writes_a_page(run: Run, tmp_path: Path) -> None:
     result = run("demo", "--json", "--html", tmp_path / "demo.html")
     assert result.exit_code == 0, result.output

@@ -329,9 +329,9 @@ def doctor(as_json: JsonOption = False) -> None:
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from sobolev_novelty.diagnosis import package_version
 
-        typer.echo(f"sobolev-novelty {version('sobolev-novelty')}")
+        typer.echo(f"sobolev-novelty {package_version()}")
         raise typer.Exit
 
 

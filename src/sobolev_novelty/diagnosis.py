@@ -81,7 +81,7 @@ def diagnose() -> Diagnosis:
     kernel, words = _kernel()
     folder = os.environ.get("SOBOLEV_DATA")
     return Diagnosis(
-        version=_version("sobolev-novelty") or "not installed (run from the source tree)",
+        version=package_version(),
         python=platform.python_version(),
         platform=f"{platform.system()} {platform.machine()}",
         kernel=kernel,
@@ -91,6 +91,11 @@ def diagnose() -> Diagnosis:
         data_folder=folder,
         data_words=_data_words(folder),
     )
+
+
+def package_version() -> str:
+    """The installed version; words where the package runs from its source tree."""
+    return _version("sobolev-novelty") or "not installed (run from the source tree)"
 
 
 def _kernel() -> tuple[str, str]:
