@@ -170,8 +170,21 @@ def _neg(operand: Sum) -> Sum:
 def _mul(left: Sum, right: Sum) -> Sum:
     a, explicit_a, x = _collapse(left)
     b, explicit_b, y = _collapse(right)
-    product = y if x is None else x if y is None else _apply(_MUL, x, y)
+    product = y if x is None else x if y is None else _product(x, y)
     return [(a * b, explicit_a or explicit_b, product)]
+
+
+def _product(x: Expression, y: Expression) -> Expression:
+    """x * y, with 1/q as a quotient."""
+    if _is_reciprocal(y):
+        return _apply(_DIV, x, y.children[1])
+    if _is_reciprocal(x):
+        return _apply(_DIV, y, x.children[1])
+    return _apply(_MUL, x, y)
+
+
+def _is_reciprocal(e: Expression) -> bool:
+    return e.tokens[0] is _DIV and e.tokens[1] == 1.0
 
 
 def _div(left: Sum, right: Sum) -> Sum | None:
@@ -179,7 +192,12 @@ def _div(left: Sum, right: Sum) -> Sum | None:
     b, explicit_b, y = _collapse(right)
     if b == 0.0:
         return None
-    quotient = x if y is None else _apply(_DIV, ONE if x is None else x, y)
+    if y is None:
+        quotient = x
+    elif _is_reciprocal(y):
+        quotient = y.children[1] if x is None else _product(x, y.children[1])
+    else:
+        quotient = _apply(_DIV, ONE if x is None else x, y)
     return [(a / b, explicit_a or explicit_b, quotient)]
 
 
@@ -192,7 +210,7 @@ def _raised(name: str, exponent: float, operand: Sum) -> Sum | None:
     except OverflowError:
         return None
     if name == "inv":
-        power = _apply(_DIV, ONE, e)
+        power = e.children[1] if _is_reciprocal(e) else _apply(_DIV, ONE, e)
     elif name == "pow":
         power = _apply(_POW, e, Expression.of(exponent))
     else:
@@ -267,7 +285,7 @@ def _scaled(c: float, explicit: bool, e: Expression | None) -> Expression:
         return e
     if not explicit and c == -1.0:
         return _apply(_NEG, e)
-    if e.tokens[0] is _DIV and e.tokens[1] == 1.0 and c != 1.0:
+    if _is_reciprocal(e) and c != 1.0:
         return e.replace(1, Expression.of(c))
     return _apply(_MUL, Expression.of(c), e)
 
