@@ -138,7 +138,7 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
         result = rule(*operands) if rule else None
         if result is None:
             result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-        return result
+        return [part for part in result if part[0] != 0.0] if tidy and len(result) > 1 else result
 
     return expression.fold(leaf, node)
 

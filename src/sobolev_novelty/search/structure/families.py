@@ -104,7 +104,10 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
         else:
             break
     b = coefficients(dictionary.values[kept], t)
-    return weighted_sum([(float(c), dictionary.expression(int(j))) for c, j in zip(b, kept, strict=True)])
+    sizes = np.abs(b) * np.linalg.norm(dictionary.values[kept], axis=1)
+    return weighted_sum(
+        [(float(c), dictionary.expression(int(j))) for c, j, size in zip(b, kept, sizes, strict=True) if size > _NEGLIGIBLE * sizes.max()]
+    )
 
 
 def _nmse(rows: FloatArray, t: FloatArray, spread: float) -> float:
