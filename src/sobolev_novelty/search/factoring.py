@@ -25,6 +25,15 @@ def factored(expression: Expression) -> Expression:
     >>> str(factored(parse("q*a + q*b*v*sin(t)")))
     'q*(a + b*v*sin(t))'
     """
+    best = _factored_once(expression)
+    while True:
+        again = _factored_once(best)
+        if len(again) >= len(best):
+            return best
+        best = again
+
+
+def _factored_once(expression: Expression) -> Expression:
     inner = _with_short_operands(expression)
     bases, terms, is_complete = products_of(inner, max_terms=MAX_DISTRIBUTED_TERMS)
     if not is_complete or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
