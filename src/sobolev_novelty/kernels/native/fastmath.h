@@ -40,9 +40,8 @@ SOBOLEV_INLINE double exp_fast(double a) {
     double p45 = FMA(0x1.a01a01a7c41d5p-13, r, 0x1.6c16c1788bd90p-10), p67 = FMA(0x1.71de0dae63bb3p-19, r, 0x1.a019b90d2ae7ap-16);
     double p89 = FMA(0x1.af38a9b0ec855p-26, r, 0x1.289185613a3d6p-22);
     double p = FMA(FMA(FMA(p89, r4, FMA(p67, r2, p45)), r4, FMA(p23, r2, p01)), r2, r);
-    uint64_t n = bits_of(t) << 32; /* k in the upper half, wrapped */
-    int64_t k1 = (int64_t)n >> 33, k2 = ((int64_t)n >> 32) - k1;
-    double two1 = double_of((uint64_t)(k1 + 1023) << 52), two2 = double_of((uint64_t)(k2 + 1023) << 52);
+    double t1 = FMA(k, 0.5, ROUNDER + 1023.0), t2 = (k - (t1 - (ROUNDER + 1023.0))) + (ROUNDER + 1023.0);
+    double two1 = double_of(bits_of(t1) << 52), two2 = double_of(bits_of(t2) << 52);
     return FMA(p, two1, two1) * two2;
 }
 
@@ -98,12 +97,11 @@ SOBOLEV_INLINE double cos_fast(double a) {
 
 /* Whether an angle is finite and beyond what sin_fast and cos_fast can do. */
 static inline int has_large(const double *A, int64_t n) {
-    double found = 0.0;
-    for (int64_t i = 0, end = n & -(int64_t)LANES; i < end; i++) {
-        double size = __builtin_fabs(A[i]);
-        found += (size > LARGE_ANGLE) & (size < __builtin_inf()) ? 1.0 : 0.0;
-    }
-    return found > 0.0;
+    const uint64_t first = bits_of(LARGE_ANGLE), range = bits_of(__builtin_inf()) - first;
+    uint64_t found = 0;
+    for (int64_t i = 0, end = n & -(int64_t)LANES; i < end; i++) /* unsigned: sizes below wrap around */
+        found |= (bits_of(__builtin_fabs(A[i])) - first) < range;
+    return found != 0;
 }
 
 #endif
