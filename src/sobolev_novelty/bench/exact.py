@@ -7,14 +7,15 @@ Notation
 
 A model is an exact solution if ``model - truth`` is a constant, or ``model / truth`` a constant other than zero.
 
-*By numbers.* The model counts if the part of ``m`` that ``t + c`` (or ``c t``) does not reach is below 1e-6 of the spread
-(or length) of ``t``, and it is not a constant itself. This is tried with the constants as they are, and again with each
-constant replaced by the nearest fraction with denominator up to 12, or multiple of :math:`\pi` by such a fraction, where
-that lies within 0.1 %: a fit that stopped at 0.49997 means 1/2.
+*By numbers.* The model counts if the part of ``m`` that ``t + c`` (or ``c t``) does not reach is below 1e-6 of the
+spread (or length) of ``t``, and it is not a constant itself. This is tried with the constants as they are, and again
+with each constant replaced by the nearest fraction with denominator up to 12, or multiple of :math:`\pi` by such a
+fraction, where that lies within 0.1 %: a fit that stopped at 0.49997 means 1/2.
 
-*By algebra.* SymPy simplifies the difference and the ratio with all floats rounded to three decimals, as SRBench does, in a
-child process that is killed when its time is up; ``None`` then. Rounding makes this verdict the more generous one for
-constants near 1 and a random one for constants below 1e-3; the numbers are the better judge, and both are stored.
+*By algebra.* SymPy simplifies the difference and the ratio with all floats rounded to three decimals, as SRBench
+does, in a child process that is killed when its time is up; ``None`` then. Rounding makes this verdict the more
+generous one for constants near 1 and a random one for constants below 1e-3; the numbers are the better judge, and
+both are stored.
 """
 
 from __future__ import annotations
@@ -104,7 +105,8 @@ def _unexplained(m: FloatArray, t: FloatArray) -> tuple[str, float]:
     # A truth that is itself constant cannot occur in the suites; its spread would be zero.
     spread = float(np.std(t)) or math.inf
     difference = float(np.std(m - t)) / spread
-    # Least squares through the origin, for m = c t, judged against the centred part so that an offset cannot hide an error.
+    # Least squares through the origin, for m = c t, judged against the centred part so that an offset cannot hide an
+    # error.
     c = float(m @ t / (t @ t))
     ratio = float(np.sqrt(np.mean((m - c * t) ** 2))) / (abs(c) * spread) if c != 0.0 else math.inf
     return ("difference", difference) if difference <= ratio else ("ratio", ratio)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -85,10 +86,8 @@ def _wait(child: subprocess.Popen[bytes], result_path: Path, deadline: float, as
 
 
 def _kill_group(child: subprocess.Popen[bytes]) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)  # start_new_session made the child the leader of its group
-    except ProcessLookupError:
-        pass
 
 
 def _collect(
@@ -117,7 +116,11 @@ def circumstances() -> dict[str, str]:
         version = metadata.version("sobolev-novelty")
     except metadata.PackageNotFoundError:
         version = "unknown"
-    return {"version": version, "commit": _commit(), "machine": f"{platform.node()}, {_processor()}, {os.cpu_count()} CPUs"}
+    return {
+        "version": version,
+        "commit": _commit(),
+        "machine": f"{platform.node()}, {_processor()}, {os.cpu_count()} CPUs",
+    }
 
 
 def _commit() -> str:

@@ -11,7 +11,8 @@ from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.report import novelty
 
-#: Training rows on which novelty is measured; the first ones of the split, so the same for all methods of a task and seed.
+#: Training rows on which novelty is measured; the first ones of the split, so the same for all methods of a task and
+#: seed.
 NOVELTY_ROWS = 2000
 #: Below this test R² no expression is the truth up to rounding, and the symbolic check is not tried.
 EXACT_R2 = 0.99

@@ -1,4 +1,4 @@
-"""The runner: claims jobs, runs them in processes of their own, here or on a Dask cluster, and stores what comes back."""
+"""The runner: claims jobs, runs each in a process of its own, here or on a Dask cluster, and stores what comes back."""
 
 from __future__ import annotations
 
@@ -99,7 +99,15 @@ def run(
     todo = [job for job in jobs if job not in finished]
     begin = time.monotonic()
     with _executor(workers, dask) as (executor, capacity):
-        sweep = _Sweep(experiment, store, executor, capacity, len(jobs), len(jobs) - len(todo), on_progress)
+        sweep = _Sweep(
+            experiment,
+            store,
+            executor,
+            capacity=capacity,
+            total=len(jobs),
+            done=len(jobs) - len(todo),
+            on_progress=on_progress,
+        )
         try:
             sweep.run(todo)
         finally:
@@ -122,6 +130,7 @@ class _Sweep:
         experiment: Experiment,
         store: Store,
         executor: Executor,
+        *,
         capacity: Callable[[], int],
         total: int,
         done: int,

@@ -1,8 +1,8 @@
 """The child process that runs one job: ``python -m sobolev_novelty.bench.worker``.
 
-It reads one line of JSON (the order) from standard input, and writes its result to the file the order names, once after the
-fit and again after each part of the assessment; each write replaces the file whole. So whoever kills it keeps what was done.
-When standard input closes, its parent is gone, and it ends.
+It reads one line of JSON (the order) from standard input, and writes its result to the file the order names, once
+after the fit and again after each part of the assessment; each write replaces the file whole. So whoever kills it
+keeps what was done. When standard input closes, its parent is gone, and it ends.
 """
 
 from __future__ import annotations
