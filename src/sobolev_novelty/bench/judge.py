@@ -10,6 +10,7 @@ from sobolev_novelty.bench.suites import Problem, r_squared
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.report import novelty
+from sobolev_novelty.signatures import Status
 
 #: Training rows on which novelty is measured; the first ones of the split, so the same for all methods of a task and
 #: seed.
@@ -29,7 +30,7 @@ def assess_fit(expression: Expression, part: Problem) -> dict[str, Any]:
 def assess_novelty(expression: Expression, part: Problem) -> dict[str, Any]:
     """Novelty of every term on the training inputs, as JSON, or the reason why there is none."""
     report = novelty(expression, part.X_train[:NOVELTY_ROWS])
-    nu = [] if report.nu is None else [float(value) for value in report.nu]
+    nu = [float(value) for value in report.nu] if report.status is Status.OK else []
     return {"novelties": json.dumps(nu), "novelty_status": report.status.value}
 
 
