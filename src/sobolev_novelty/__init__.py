@@ -42,7 +42,7 @@ _PUBLIC = {
     "ParameterError": "sobolev_novelty.errors",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = [*sorted(_PUBLIC)]
 
 
 def __getattr__(name: str) -> Any:
