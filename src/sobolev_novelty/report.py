@@ -152,7 +152,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; the bootstrap where asked for."""
+        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; the bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -354,7 +354,7 @@ def novelty_of_arrays(
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 50)
     >>> novelty_of_arrays([x, x**2], [[1 + 0 * x], [2 * x]]).nu.round(3)
-    array([0.34 , 0.34 ])
+    array([0.491, 0.491])
     """
     geometry = Geometry(0 if gradients is None else 1, _three(weights), "raw" if scales is None else "standardized")
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
@@ -383,7 +383,7 @@ def conditional_novelty(
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> conditional_novelty(["sin(x0)", "x0**2"], ["x0", "x0**3"], X).round(3)
-    array([0.002, 1.   ])
+    array([0.003, 1.   ])
     """
     sample = as_sample(X, names)
     expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
