@@ -111,6 +111,7 @@ def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
             return None
         lengths = np.sqrt(squares)
         gram = gram / np.outer(lengths, lengths)
+        np.fill_diagonal(gram, 1.0)
         try:
             lower = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
@@ -129,7 +130,9 @@ def residuals_of_factor(R: FloatArray) -> Residuals:
     live = np.flatnonzero(~is_null)
     nu = np.zeros(R.shape[1])
     rank = 0
-    if len(live):
+    if len(live) == 1:
+        nu[live], rank = 1.0, 1  # a term alone, whatever rounding says of its unit length
+    elif len(live):
         _, s, Vt = np.linalg.svd(unit[:, live], full_matrices=True)
         s = np.concatenate([s, np.zeros(len(live) - len(s))])
         in_range = s > RANK_TOLERANCE * s[0]
@@ -161,8 +164,10 @@ def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> Floa
     >>> conditional_residuals(np.array([[1.0], [0.0]]), np.array([[3.0, 0.0], [4.0, 2.0]]))
     array([0.8, 1. ])
     """
-    unit, _ = unit_columns(candidates)
+    unit, lengths = unit_columns(candidates)
     basis = orthonormal_basis(reference)
+    if basis.shape[1] == 0:
+        return np.asarray(lengths > 0.0, dtype=np.float64)
     # Projecting twice removes what rounding leaves of the first time.
     for _ in range(2):
         unit = unit - basis @ (basis.T @ unit)

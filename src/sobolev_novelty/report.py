@@ -152,7 +152,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; the bootstrap if asked for."""
+        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
