@@ -67,7 +67,7 @@ def prune(
 
     Among the terms with ν < τ the one with the smallest independent contribution |b| ν ‖Ψ‖ is removed and the remaining
     coefficients are refitted; the change stays only if the score does not drop. Rejected terms are not tried again; the
-    rest goes on until no term is left to try.
+    rest goes on until no term is left to try. Rows where the equation is not finite take no part.
 
     Parameters
     ----------
@@ -90,6 +90,10 @@ def prune(
     target = as_target(y, sample.n_samples)
     current = as_expression(equation, sample.names)
     terms = list(additive_terms(current).terms)
+    # A row outside the domain would give every candidate the same worst score, and any deletion would pass.
+    is_finite = np.isfinite(evaluate(current, sample))
+    if is_finite.any():
+        sample, target = sample.rows(is_finite), target[is_finite]
     best = _score(score, target, current, sample)
     steps: list[PruneStep] = []
     rejected: set[Expression] = set()

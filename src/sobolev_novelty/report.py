@@ -11,7 +11,7 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,9 @@ from sobolev_novelty.terms import Term, additive_terms
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+#: Wraps a loop to show how far it is.
+Progress = Callable[[range], Iterable[int]]
 
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
@@ -275,6 +278,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
 
@@ -299,6 +303,8 @@ def novelty(
         Resamples of the rows for intervals; 0 for none.
     random_state : int or Generator, optional
         Seed of the bootstrap.
+    progress : callable, optional
+        Wraps the loop over resamples, for example ``tqdm.tqdm``.
 
     Examples
     --------
@@ -319,7 +325,7 @@ def novelty(
         geometry=geometry, names=sample.names, tau=tau, terms=terms, expression=expression,
         dropped=_dropped(found, sample, terms), notes=notes + _data_notes(found, sample, geometry),
     )  # fmt: skip
-    return _with_bootstrap(report, found, n_bootstrap, random_state)
+    return _with_bootstrap(report, found, n_bootstrap, random_state, progress)
 
 
 def novelty_of_arrays(
@@ -439,7 +445,11 @@ def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
 
 
 def _with_bootstrap(
-    report: NoveltyReport, found: Signatures, n_resamples: int, random_state: int | np.random.Generator | None
+    report: NoveltyReport,
+    found: Signatures,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     if n_resamples < 0:
         raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
@@ -450,7 +460,8 @@ def _with_bootstrap(
     m = len(report)
     # (blocks, samples, components, terms): a resample picks whole samples.
     cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in range(n_resamples)])
+    resamples = range(n_resamples) if progress is None else progress(range(n_resamples))
+    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
     level = 0.95
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     stability = np.mean((draws > report.tau) == report.qualified, axis=0)
