@@ -3,8 +3,9 @@ r"""novelty(): the residuals of all terms and what follows from them, as Novelty
 Notation
 --------
 ``b``      coefficients of the terms;  ``nu`` novelties;  ``l`` lengths ‖Ψ_X(φ_i)‖, with the scale 1/σ_s of Eq. 1
-``1/nu²``  inflation of the squared attribution sensitivity (it is the variance inflation factor of the signatures, uncentred)
-``1/nu``   attribution sensitivity κ (Theorem A.4);  ``|b| l nu``  deletion-and-refit cost (Theorem A.6), the term's independent contribution
+``1/nu²``  inflation of the squared attribution sensitivity: the variance inflation factor of the signatures, uncentred
+``1/nu``   attribution sensitivity κ (Theorem A.5)
+``|b| l nu``  deletion-and-refit cost (Theorem A.8), the term's independent contribution
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ class Bootstrap:
 class Explanation:
     """Which other terms rebuild one term, with what weights, leaving what.
 
-    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with ``residual`` = ν left over.
+    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with
+    ``residual`` = ν left over.
     """
 
     label: str
@@ -70,9 +72,10 @@ class Explanation:
 
     def __str__(self) -> str:
         if not self.parts:
-            return f"{self.label}: there are no other terms to rebuild it from (novelty 1)."
-        written = " ".join(f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts).removeprefix("+ ")
-        return f"{self.label} ≈ {written}\nleaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+            return f"{self.label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
+        parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
+        left = f"leaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+        return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +155,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified (and the bootstrap, where asked for)."""
+        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -173,11 +176,11 @@ class NoveltyReport:
 
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
+        if self.residuals is None:
+            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         if not -len(self) <= i < len(self):
             raise ParameterError(f"'i' must be the number of a term, 0 to {len(self) - 1}. Got {i}.")
         i %= len(self)
-        if self.residuals is None:
-            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         weights = self.residuals.reconstruction(i)
         order = [j for j in np.argsort(-np.abs(weights)) if abs(weights[j]) > 1e-12]
         scale = np.where(self.lengths == 0.0, 1.0, self.lengths)
@@ -282,7 +285,8 @@ def novelty(
     Parameters
     ----------
     equation : str, Expression, SymPy expression, or a list of them
-        An equation is split into its additive terms; a list is taken as the terms themselves.
+        An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
+        its coefficient).
     X : array of shape (n_samples, n_features) or DataFrame
         The observed inputs. No target is needed.
     names : sequence of str, optional
@@ -369,7 +373,8 @@ def novelty_of_arrays(
         raise ParameterError(f"'labels' must have one entry a term: {m}. Got {len(texts)}.")
     report = _report(
         found, b, texts, geometry=geometry, names=(), tau=tau, terms=None, expression=None,
-        dropped={"a value or derivative is not finite": len(found.used) - found.n_used}, notes=_null_notes(found, texts),
+        dropped={"a value or derivative is not finite": len(found.used) - found.n_used},
+        notes=_null_notes(found, texts),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
 
@@ -398,16 +403,20 @@ def _terms_of(equation: Any, sample: Sample) -> tuple[Expression | None, tuple[T
     if isinstance(equation, list | tuple):
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        return None, tuple(Term(1.0, as_expression(part, sample.names)) for part in equation), ()
+        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, sample.names)) for p in equation)
+        return None, tuple(parts), ()
     expression = as_expression(equation, sample.names)
     found = additive_terms(expression)
-    notes = tuple(f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed)
+    notes = tuple(
+        f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
+    )
     return expression, found.terms, notes
 
 
 def _report(
-    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *, geometry: Geometry, names: tuple[str, ...], tau: float,
-    terms: tuple[Term, ...] | None, expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
+    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *,
+    geometry: Geometry, names: tuple[str, ...], tau: float, terms: tuple[Term, ...] | None,
+    expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
 ) -> NoveltyReport:  # fmt: skip
     if not 0.0 <= tau <= 1.0:
         raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
@@ -418,18 +427,21 @@ def _report(
         result = residuals(found.Psi)
         nu, lengths, is_null = result.nu, result.lengths / _candidate_scale(found, coefficients), result.is_null
     return NoveltyReport(
-        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null, status=found.status,
-        n_samples=len(found.used), n_used=found.n_used, dropped={why: n for why, n in dropped.items() if n}, geometry=geometry,
-        names=names, tau=tau, expression=expression, residuals=result, bootstrap=None, notes=notes,
+        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null,
+        status=found.status, n_samples=len(found.used), n_used=found.n_used,
+        dropped={why: n for why, n in dropped.items() if n}, geometry=geometry, names=names, tau=tau,
+        expression=expression, residuals=result, bootstrap=None, notes=notes,
     )  # fmt: skip
 
 
 def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
     """σ_s of Eq. 1: root mean square of the candidate over the used rows; 1 where the candidate vanishes."""
-    s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
-    with np.errstate(over="ignore"):
-        sigma = float(np.sqrt(np.mean(np.square(s.reshape(found.n_used, -1)).sum(axis=1))))
-    return sigma if np.isfinite(sigma) and sigma > 0.0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
+        peak = float(np.abs(s).max(initial=0.0))
+        if not np.isfinite(peak) or peak == 0.0:
+            return 1.0
+        return peak * float(np.sqrt(np.sum(np.square(s / peak)) / found.n_used))
 
 
 def _with_bootstrap(
@@ -481,7 +493,9 @@ def _data_notes(found: Signatures, sample: Sample, geometry: Geometry) -> tuple[
     if found.status is Status.TOO_FEW_ROWS and found.Psi.shape[1]:
         worst = int(np.argmin(np.isfinite(found.values).sum(axis=1)))
         n_finite = int(np.isfinite(found.values[worst]).sum())
-        notes.append(f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain.")
+        notes.append(
+            f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain."
+        )
     return tuple(notes) + _null_notes(found, ())
 
 
