@@ -89,7 +89,7 @@ def test_operon_trees_are_evaluated_as_operon_does(symbols: str) -> None:
 def test_every_operon_primitive_means_what_operon_computes(kind: str) -> None:
     operon = pytest.importorskip("pyoperon")
     head = operon.Node(getattr(operon.NodeType, kind))
-    tree = operon.Tree([operon.Node.Constant(0.25), operon.Node.Constant(0.5)][: head.Arity] + [head])
+    tree = operon.Tree([*[operon.Node.Constant(0.25), operon.Node.Constant(0.5)][: head.Arity], head])
     tree.UpdateNodes()
     dataset = operon.Dataset(np.asfortranarray(np.zeros((1, 1))))
     theirs = operon.Evaluate(operon.DispatchTable(), tree, dataset, operon.Range(0, 1))

@@ -64,6 +64,8 @@ def find_method(name: str) -> Method:
     >>> find_method("linear") is linear
     True
     """
+    from sobolev_novelty.bench import peer_methods  # noqa: F401  registers its methods
+
     if ":" in name:
         module, _, attribute = name.partition(":")
         try:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.terms import Term, sum_of_terms
 
@@ -33,9 +34,20 @@ def from_pysindy(model: Any, *, target: int | None = None, names: Sequence[str] 
         raise ParameterError(f"'target' must be below {len(coefficients)}. Got {target}.")
     own = [str(name) for name in model.feature_names]
     terms = [
-        Term(float(value), parse(text, names=own, variables="names"))
+        Term(float(value), _without_unit_factors(parse(text, names=own, variables="names")))
         for text, value in zip(model.get_feature_names(), coefficients[target], strict=True)
         if value != 0.0
     ]
     renamed = dict(zip(own, names, strict=True)) if names is not None else {}
     return sum_of_terms(terms).rename(renamed)
+
+
+def _without_unit_factors(expression: Expression) -> Expression:
+    """``sin(1*x0)``, as PySINDy writes its first frequency, is ``sin(x0)``."""
+
+    def node(op: Operator, operands: tuple[Expression, ...]) -> Expression:
+        if op.name == "mul" and operands[0].tokens == (1.0,):
+            return operands[1]
+        return Expression.of(op, *operands)
+
+    return expression.fold(Expression.of, node)
