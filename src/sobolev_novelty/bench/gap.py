@@ -11,22 +11,30 @@ given: in the coordinates the method used, and with the standardization written 
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty.bench.candidates import Candidate
+from sobolev_novelty.bench.candidates import (
+    Candidate,
+    published_candidates,
+    srbench_candidates,
+    store_candidates,
+)
 from sobolev_novelty.bench.paper import paper_row
+from sobolev_novelty.bench.store import Store
 from sobolev_novelty.bench.suites import suite_tasks
 from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
 from sobolev_novelty.data import Sample, as_sample
@@ -251,12 +259,24 @@ def refusals(judgements: Iterable[Judgement]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def default_candidates(root: Path | None, *, noise: float | None = 0.0) -> Iterator[Candidate]:
-    """Ground truth, and the published models below ``root``; only those at this noise, or all with ``None``."""
-    from sobolev_novelty.bench.candidates import published_candidates
+def gap_candidates(files: Sequence[Path] = (), *, noise: float | None = 0.0) -> Iterator[Candidate]:
+    """Ground truth, the published models below ``$SOBOLEV_DATA`` where it is set, and the expressions in ``files``.
 
+    Parameters
+    ----------
+    files : sequence of path
+        Stores of ours (``.sqlite``) and results of SRBench.
+    noise : float or None
+        Only candidates found at this noise level; all with ``None``.
+    """
     yield from ground_truth_candidates()
-    if root is not None:
-        for candidate in published_candidates(root, "ground_truth"):
-            if noise is None or candidate.noise == noise:
-                yield candidate
+    sources: list[Iterator[Candidate]] = []
+    root = os.environ.get("SOBOLEV_DATA")
+    if root:
+        sources.append(published_candidates(Path(root), "ground_truth"))
+    for file in files:
+        is_store = file.suffix == ".sqlite"
+        sources.append(store_candidates(Store(file, read_only=True)) if is_store else srbench_candidates(file))
+    for candidate in chain.from_iterable(sources):
+        if noise is None or candidate.noise == noise:
+            yield candidate
