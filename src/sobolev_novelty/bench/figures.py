@@ -105,6 +105,8 @@ def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_pape
     for row in table.to_dict("records"):
         _point(axes, row["accuracy_rank"], row["complexity_rank"], row["method"], source=row["source"])
     axes.set(xlabel="rank by mean R² (1 is best)", ylabel="rank by mean complexity (1 is shortest)")
+    axes.margins(0.12)
+    axes.locator_params(integer=True)
     axes.set_title("White-box tasks" if suite == "whitebox" else "Black-box tasks")
     _legend(axes, with_paper=with_paper)
     return figure
