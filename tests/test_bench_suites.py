@@ -46,6 +46,14 @@ def test_a_problem_is_a_75_25_split_with_at_most_the_rows_asked_for(seed: int, m
     np.testing.assert_array_equal(part.y_test, y_test)
 
 
+@given(n_samples=st.integers(4, 2000), seed=st.integers(0, 2**32 - 1))
+def test_the_split_is_scikit_learns(n_samples: int, seed: int) -> None:
+    train, test = train_test_split(np.arange(n_samples), train_size=0.75, test_size=0.25, random_state=seed)
+    ours = suites.split(n_samples, seed)
+    np.testing.assert_array_equal(ours[0], train)
+    np.testing.assert_array_equal(ours[1], test)
+
+
 def test_train_and_test_share_no_row_and_the_data_do_not_depend_on_the_seed() -> None:
     parts = [problem("feynman_test_1", seed, max_train_rows=300) for seed in (0, 1)]
     everything = [np.sort(np.concatenate([part.X_train[:, 0], part.X_test[:, 0]])) for part in parts]

@@ -53,6 +53,111 @@ def run_command(
     typer.echo(f"Store: {target.path}")
 
 
+@bench_app.command("table")
+def table_command(
+    store: Annotated[Path, typer.Argument(help="SQLite file that 'bench run' made.")],
+    *,
+    kind: Annotated[str, typer.Option(help="results, differences or ablation.")] = "results",
+    form: Annotated[str, typer.Option("--format", help="md, tex or csv.")] = "md",
+    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a table of the paper from stored rows."""
+    from sobolev_novelty.bench.store import Store
+    from sobolev_novelty.bench.tables import ablation_table, difference_table, results_table
+    from sobolev_novelty.errors import ParameterError
+
+    source = Store(store, read_only=True)
+    suite = str(source.settings().get("suite", "whitebox"))
+    frame = source.frame()
+    makers = {
+        "results": lambda: results_table(frame, suite, noise=noise),
+        "differences": lambda: difference_table(frame, suite, noise=noise),
+        "ablation": lambda: ablation_table(frame),
+    }
+    if kind not in makers:
+        raise ParameterError(f"'kind' must be one of {', '.join(makers)}. Got '{kind}'.")
+    table = makers[kind]()
+    _deliver(table.frame.to_json(orient="records") if as_json else table.render(form), out)
+
+
+@bench_app.command("figure")
+def figure_command(
+    store: Annotated[Path, typer.Argument(help="SQLite file that 'bench run' made.")],
+    *,
+    out: Annotated[list[Path], typer.Option(help="File to write, .svg, .png or .pdf; may be given several times.")],
+    kind: Annotated[str, typer.Option(help="ranks or ablation.")] = "ranks",
+    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
+    with_paper: Annotated[bool, typer.Option(help="Show the paper's methods beside ours.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Draw a figure of the paper from stored rows."""
+    from sobolev_novelty.bench.figures import derivative_ablation, rank_plane, save_figure
+    from sobolev_novelty.bench.store import Store
+    from sobolev_novelty.errors import ParameterError
+
+    source = Store(store, read_only=True)
+    suite = str(source.settings().get("suite", "whitebox"))
+    if kind not in ("ranks", "ablation"):
+        raise ParameterError(f"'kind' must be one of ranks, ablation. Got '{kind}'.")
+    frame = source.frame()
+    picture = rank_plane(frame, suite, noise=noise, with_paper=with_paper) if kind == "ranks" else None
+    written = [str(save_figure(picture or derivative_ablation(frame), path)) for path in out]
+    typer.echo(json.dumps({"written": written}) if as_json else "\n".join(written))
+
+
+@bench_app.command("gap")
+def gap_command(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="More expressions: stores (.sqlite) and SRBench results (feather, parquet, CSV, JSON)."),
+    ] = None,
+    *,
+    coordinates: Annotated[str, typer.Option(help="own (those each method used) or raw.")] = "own",
+    noise: Annotated[float, typer.Option(help="Noise level of the candidates; below 0 for all.")] = 0.0,
+    form: Annotated[str, typer.Option("--format", help="md, tex or csv.")] = "md",
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw novelty against complexity.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Term qualification of the ground truth and of published and stored expressions (Section 4.1)."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from sobolev_novelty.bench.figures import novelty_against_complexity, save_figure
+    from sobolev_novelty.bench.gap import gap_candidates, gap_table, judge, refusals
+    from sobolev_novelty.bench.tables import qualification_table
+    from sobolev_novelty.errors import ParameterError
+
+    if coordinates not in ("own", "raw"):
+        raise ParameterError(f"'coordinates' must be one of own, raw. Got '{coordinates}'.")
+    candidates = list(gap_candidates(results or [], noise=None if noise < 0 else noise))
+    console = Console(stderr=True)
+    steps = track(candidates, "Judging", console=console, disable=not console.is_terminal)
+    judgements = [judge(candidate, coordinates=coordinates) for candidate in steps]
+    table = gap_table(judgements)
+    if figure is not None:
+        save_figure(novelty_against_complexity(table), figure)
+    if as_json:
+        content = {"methods": json.loads(table.to_json(orient="records")), "refusals": refusals(judgements)}
+        _deliver(json.dumps(content), out)
+        return
+    text = qualification_table(table, coordinates=coordinates).render(form)
+    if form == "md":
+        text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
+    _deliver(text, out)
+
+
+def _deliver(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    typer.echo(str(out))
+
+
 def main(arguments: list[str] | None = None) -> Any:
     """Run as ``python -m sobolev_novelty.cli_bench``; errors raised on purpose are one line and exit code 1."""
     from sobolev_novelty.errors import SobolevError

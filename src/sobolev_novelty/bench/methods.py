@@ -64,6 +64,8 @@ def find_method(name: str) -> Method:
     >>> find_method("linear") is linear
     True
     """
+    from sobolev_novelty.bench import peer_methods  # noqa: F401  registers its methods
+
     if ":" in name:
         module, _, attribute = name.partition(":")
         try:
@@ -92,15 +94,32 @@ def linear(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodR
 
 
 def _search(engine: str, *, novelty: bool) -> Method:
-    def run(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+    def run(
+        X: FloatArray,
+        y: FloatArray,
+        *,
+        seed: int,
+        budget: float,
+        guidance: dict[str, Any] | None = None,
+        max_evaluations: int | None = None,
+        **options: Any,
+    ) -> MethodResult:
+        from sobolev_novelty.search.engine import SobolevGuidance
         from sobolev_novelty.search.loop import Budget
         from sobolev_novelty.search.regressor import SymbolicRegressor
 
         model = SymbolicRegressor(
-            engine=engine, novelty=novelty, budget=Budget(seconds=budget), random_state=seed, **options
+            engine=engine,
+            novelty=SobolevGuidance(**guidance) if guidance else novelty,
+            budget=Budget(seconds=budget, max_evaluations=max_evaluations),
+            random_state=seed,
+            verbose=False,
+            **options,
         ).fit(X, y)
-        return MethodResult(model.expression_, model.n_evaluations_, model.n_novelty_calls_)
+        extra = {"stop_reason": str(getattr(model, "stop_reason_", ""))}
+        return MethodResult(model.expression_, model.n_evaluations_, model.n_novelty_calls_, extra)
 
+    run.__doc__ = f"The engine '{engine}', {'with' if novelty else 'without'} the Sobolev signal."
     return run
 
 

@@ -17,11 +17,12 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: A claim whose heartbeat is older than this many seconds is free to take.
 STALE_AFTER = 120.0
@@ -230,6 +231,8 @@ class Store:
 
     def frame(self, *, with_claims: bool = False) -> pd.DataFrame:
         """All rows, sorted by key; ``novelties`` stays JSON text."""
+        import pandas as pd
+
         with self._connection() as connection:
             frame = pd.read_sql_query("SELECT * FROM runs ORDER BY method, task, seed, noise", connection)
         return frame if with_claims else frame[frame["status"] != CLAIMED].reset_index(drop=True)

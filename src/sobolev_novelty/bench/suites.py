@@ -20,13 +20,14 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from sklearn.model_selection import train_test_split
+import numpy.typing as npt
 
 from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray
+
+IndexArray = npt.NDArray[np.intp]
 
 SUITES = ("whitebox", "blackbox")
 #: SRBench trains on at most this many rows.
@@ -136,10 +137,23 @@ def _load_blackbox(name: str) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
     path = _local_file(name)
     if not path.is_file():
         _download(name)
+    import pandas as pd
+
     frame = pd.read_csv(path, sep="\t", compression="gzip").dropna()
     columns = [column for column in frame.columns if column != "target"]
     X = frame[columns].to_numpy(dtype=np.float64)
     return X, frame["target"].to_numpy(dtype=np.float64), tuple(columns)
+
+
+def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
+    """Training and test rows as scikit-learn's ``train_test_split`` draws them with ``random_state=seed``.
+
+    Written out because every task is a process of its own, and importing scikit-learn costs it more than a fast fit.
+    """
+    order = np.random.RandomState(seed).permutation(n_samples)  # the legacy stream is the protocol
+    n_test = int(np.ceil((1 - TRAIN_SHARE) * n_samples))
+    n_train = int(np.floor(TRAIN_SHARE * n_samples))
+    return order[n_test : n_test + n_train], order[:n_test]
 
 
 def problem(name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0) -> Problem:
@@ -160,9 +174,8 @@ def problem(name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise
     if not (np.isfinite(noise) and noise >= 0):
         raise ParameterError(f"'noise' must be zero or positive. Got {noise}.")
     X, y, variables = load(name, max_train_rows=max_train_rows)
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, train_size=TRAIN_SHARE, test_size=1 - TRAIN_SHARE, random_state=seed
-    )
+    train, test = split(len(y), seed)
+    X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     if len(y_train) > max_train_rows:
         kept = np.sort(rng.choice(len(y_train), size=max_train_rows, replace=False))

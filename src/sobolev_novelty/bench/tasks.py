@@ -30,7 +30,6 @@ from functools import cache
 from importlib import resources
 
 import numpy as np
-from scipy.integrate import solve_ivp
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
@@ -200,6 +199,8 @@ def accurate_trajectories(system: System) -> FloatArray:
     -------
     ndarray of shape (400, 2)
     """
+    from scipy.integrate import solve_ivp
+
     rates = [parse(rate) for rate in system.rates]
     times = TIME_STEP * np.arange(N_STEPS)
 
