@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from sobolev_novelty.expression import Expression
@@ -34,12 +35,75 @@ def factored(expression: Expression) -> Expression:
 
 
 def _factored_once(expression: Expression) -> Expression:
-    inner = _with_short_operands(expression)
+    inner = flattened(_with_short_operands(expression))
     bases, terms, is_complete = products_of(inner, max_terms=MAX_DISTRIBUTED_TERMS)
     if not is_complete or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
         return min(expression, inner, key=len)
     shortened = [factored(base) if base.head in _SUMS else _with_short_operands(base) for base in bases]
     return min(expression, inner, _written(terms, shortened), key=len)
+
+
+#: Operators a product is seen through, and the powers they take.
+_POWERS = {"inv": -1.0, "square": 2.0, "cube": 3.0, "sqrt": 0.5}
+
+
+def flattened(expression: Expression) -> Expression:
+    """Nested products, quotients and powers as one quotient; equal factors are joined, sums stay whole.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> str(flattened(parse("inv(x2*(x0 - 1)/x1/x3)")))
+    'x1*x3/(x2*(x0 - 1))'
+    """
+    head = expression.head
+    if not isinstance(head, Operator):
+        return expression
+    if head in _SUMS or (head.name not in _POWERS and head.name not in ("mul", "div", "pow")):
+        return Expression.of(head, *(flattened(child) for child in expression.children))
+    powers: dict[Expression, float] = {}
+    coefficient = _collect(expression, 1.0, powers)
+    if coefficient is None:
+        return expression
+    body = product([(base, power) for base, power in powers.items() if power])
+    return min(expression, weighted_sum([(coefficient, body)]), key=len)
+
+
+def _collect(expression: Expression, power: float, powers: dict[Expression, float]) -> float | None:
+    """Add the factors of ``expression`` to ``powers``; the numeric factor, or None where it has no such power."""
+    head = expression.head
+    if isinstance(head, float):
+        try:
+            value = head**power
+        except (OverflowError, ZeroDivisionError):
+            return None
+        return value if isinstance(value, float) and math.isfinite(value) and value != 0.0 else None
+    name = head.name if isinstance(head, Operator) else ""
+    if name in ("mul", "div"):
+        left = _collect(expression.children[0], power, powers)
+        right = _collect(expression.children[1], power if name == "mul" else -power, powers)
+        return None if left is None or right is None else left * right
+    if name == "neg" and power.is_integer():
+        inner = _collect(expression.children[0], power, powers)
+        return None if inner is None else inner * (-1.0) ** power
+    # The root of a square is not the base itself, so roots are seen through only on the way to whole powers.
+    if name in _POWERS and (name != "sqrt" or not _has_even_power(expression.children[0])):
+        return _collect(expression.children[0], power * _POWERS[name], powers) if _is_safe(power, name) else _keep(expression, power, powers)
+    return _keep(expression, power, powers)
+
+
+def _is_safe(power: float, name: str) -> bool:
+    return power.is_integer() or name in ("inv",)
+
+
+def _has_even_power(expression: Expression) -> bool:
+    return any(isinstance(token, Operator) and token.name in ("square", "pow") for token in expression.tokens)
+
+
+def _keep(expression: Expression, power: float, powers: dict[Expression, float]) -> float:
+    base = flattened(expression) if not (isinstance(expression.head, Operator) and expression.head.name in _POWERS) else expression
+    powers[base] = powers.get(base, 0.0) + power
+    return 1.0
 
 
 def _with_short_operands(expression: Expression) -> Expression:
