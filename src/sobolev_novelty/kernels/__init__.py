@@ -14,7 +14,7 @@ from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
 from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors
-from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique
+from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
     "Backend",
@@ -32,6 +32,7 @@ __all__ = [
     "n_derivative_rows",
     "novelties",
     "second_order_pairs",
+    "with_constants",
 ]
 
 

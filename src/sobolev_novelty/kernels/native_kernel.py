@@ -66,7 +66,9 @@ def novelties(
     rows = np.zeros(len(offsets) - 1, dtype=np.int64)
     status = np.zeros(len(offsets) - 1, dtype=np.int32)
     outputs = (nu, lengths, rows, status)
-    _call(module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level())
+    _call(
+        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level()
+    )
     return Novelties(nu, lengths, rows, status)
 
 

@@ -131,3 +131,8 @@ def unique(programs: Programs) -> tuple[Programs, npt.NDArray[np.int64]]:
     if len(first) == programs.n_programs:
         return programs, index
     return select(programs, np.array(first, dtype=np.int64)), index
+
+
+def with_constants(programs: Programs, constants: FloatArray) -> Programs:
+    """The same codes with other constants, all programs' in a row."""
+    return Programs(programs.codes, programs.offsets, constants, programs.constant_offsets, programs.n_features)
