@@ -138,9 +138,13 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
         result = rule(*operands) if rule else None
         if result is None:
             result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-        return result
+        return _without_zeros(result) if tidy else result
 
     return expression.fold(leaf, node)
+
+
+def _without_zeros(parts: Sum) -> Sum:
+    return [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
 
 
 def _folded(op: Operator, operands: tuple[Sum, ...], *, explicit: bool) -> Sum | None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 
 Function = Callable[[Any], Any]
 
@@ -107,6 +108,25 @@ class Writer:
         for factor in factors:
             product = factor if product is None else Expression.of("mul", product, factor)
         return product
+
+    def rewritten(self, expression: Expression) -> Expression | None:
+        """The same expression with powers written in the allowed operators; None where that cannot be done.
+
+        Examples
+        --------
+        >>> str(Writer(("square", "div")).rewritten(Expression.of("div", "x0", Expression.of("pow", "x1", 2.0))))
+        'x0/square(x1)'
+        """
+
+        def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
+            if any(operand is None for operand in operands):
+                return None
+            known = [operand for operand in operands if operand is not None]
+            if op.name == "pow" and isinstance(known[1].head, float) and known[1].head > 0.0:
+                return self.power(known[0], known[1].head)
+            return Expression.of(op, *known) if self.has(op.name) else None
+
+        return expression.fold(Expression.of, node)
 
     def product(self, product: Product) -> Expression | None:
         """The product as an expression; None where the operators cannot write it."""
