@@ -1,7 +1,7 @@
 """Sobolev Novelty: which terms of an equation does the data support?
 
 >>> import sobolev_novelty as sn
->>> report = sn.novelty("x0 + sin(x0)", [[i / 50] for i in range(100)])
+>>> report = sn.novelty("x0 + sin(x0)", [[i / 50 - 1] for i in range(100)])
 >>> report.qualified.tolist()
 [False, False]
 """
@@ -42,7 +42,7 @@ _PUBLIC = {
     "ParameterError": "sobolev_novelty.errors",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

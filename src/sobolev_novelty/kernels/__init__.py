@@ -9,17 +9,20 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.kernels import native_kernel, numpy_kernel
+from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
-from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs
+from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors
+from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
     "Backend",
     "FitStatus",
     "Fits",
     "FloatArray",
+    "Novelties",
+    "NoveltyStatus",
     "Programs",
     "backend",
     "compile_programs",
@@ -27,7 +30,9 @@ __all__ = [
     "fit",
     "jacobians",
     "n_derivative_rows",
+    "novelties",
     "second_order_pairs",
+    "with_constants",
 ]
 
 
@@ -96,3 +101,54 @@ def fit(
         return native_kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.fit(programs, offsets, free, X, y, weights, n_iterations=n_iterations)
+
+
+def novelties(
+    programs: Programs,
+    offsets: npt.ArrayLike,
+    X: npt.ArrayLike,
+    *,
+    members: npt.ArrayLike | None = None,
+    scales: npt.ArrayLike | None = None,
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    order: int = 1,
+    n_threads: int = 1,
+) -> Novelties:
+    """Novelty of every term of every candidate on the same samples, in one call.
+
+    Parameters
+    ----------
+    programs : Programs
+        Term programs. Equal ones are evaluated once, however many candidates share them.
+    offsets : array of shape (n_candidates + 1,)
+        Candidate ``c`` has the terms ``members[offsets[c]:offsets[c + 1]]``.
+    X : array of shape (n_features, n_samples)
+    members : array of int, optional
+        Indices of programs. Without it candidate ``c`` has the programs ``offsets[c]:offsets[c + 1]``.
+    scales : array of shape (n_features,), optional
+        Factor of each derivative; by default the standard deviations of the inputs.
+    weights : tuple of float
+        λ₀, λ₁ and λ₂.
+    order : {0, 1, 2}
+        Highest derivative in the signature.
+    """
+    X = as_samples(X)
+    order, n_threads = check_order(order), check_threads(n_threads)
+    if len(weights) != 3 or not all(np.isfinite(w) and w >= 0.0 for w in weights):
+        raise ParameterError(f"'weights' must be three numbers (λ0, λ1, λ2), none negative. Got {weights!r}.")
+    if members is None:
+        programs, index = unique(programs)
+    else:
+        index = np.ascontiguousarray(members, dtype=np.int64)
+        if index.ndim != 1 or (len(index) and not 0 <= index.min() <= index.max() < programs.n_programs):
+            raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
+    starts = as_offsets(offsets, "offsets", len(index))
+    if scales is None:
+        with np.errstate(all="ignore"):
+            scales = X.std(axis=1) if X.shape[1] else np.zeros(X.shape[0])
+    factors = block_factors(as_vector(scales, "scales", X.shape[0]), weights, order)
+    module = native()
+    if module is not None:
+        return native_kernel.novelties(module, programs, index, starts, X, factors, order, n_threads)
+    check_programs(programs, X.shape[0])
+    return numpy_novelty.novelties(programs, index, starts, X, factors, order)

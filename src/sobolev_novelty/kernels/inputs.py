@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
-from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, MAX_PROGRAM_LENGTH, FloatArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import (
+    CONSTANT,
+    FIRST_VARIABLE,
+    MAX_PROGRAM_LENGTH,
+    FloatArray,
+    OffsetArray,
+    Programs,
+)
 from sobolev_novelty.operators import OPERATORS
 
 _ARITY = {CONSTANT: 0} | {op.opcode: op.arity for op in OPERATORS.values()}
@@ -58,7 +65,9 @@ def check_programs(programs: Programs, n_features: int) -> None:
     as_offsets(offsets, "offsets", len(codes))
     as_offsets(constant_offsets, "constant_offsets", len(programs.constants))
     for i in range(programs.n_programs):
-        problem = _problem(codes[offsets[i] : offsets[i + 1]].tolist(), n_features, int(constant_offsets[i + 1] - constant_offsets[i]))
+        problem = _problem(
+            codes[offsets[i] : offsets[i + 1]].tolist(), n_features, int(constant_offsets[i + 1] - constant_offsets[i])
+        )
         if problem:
             raise KernelError(f"Program {i} {problem}.")
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sobolev_novelty.errors import KernelError
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits, n_derivative_rows
+from sobolev_novelty.kernels.numpy_novelty import MIN_ROWS, Novelties
 from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
 
 BoolArray = npt.NDArray[np.bool_]
@@ -48,6 +49,27 @@ def fit(
     outputs = (coefficients, constants, loss, status)
     _call(module.fit, _arrays(programs), term_offsets, free, X, y, weights, n_iterations, *outputs, n_threads, level())
     return Fits(coefficients, constants, loss, status)
+
+
+def novelties(
+    module: ModuleType,
+    programs: Programs,
+    members: OffsetArray,
+    offsets: OffsetArray,
+    X: FloatArray,
+    factors: FloatArray,
+    order: int,
+    n_threads: int,
+) -> Novelties:
+    nu = np.full(len(members), np.nan)
+    lengths = np.full(len(members), np.nan)
+    rows = np.zeros(len(offsets) - 1, dtype=np.int64)
+    status = np.zeros(len(offsets) - 1, dtype=np.int32)
+    outputs = (nu, lengths, rows, status)
+    _call(
+        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level()
+    )
+    return Novelties(nu, lengths, rows, status)
 
 
 def _arrays(programs: Programs) -> tuple[Any, ...]:

@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, FloatArray, IntArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import (
+    CONSTANT,
+    FIRST_VARIABLE,
+    FloatArray,
+    IntArray,
+    OffsetArray,
+    Programs,
+    with_constants,
+)
 from sobolev_novelty.operators import OPERATORS, Operator
 
 #: The second derivative of operators that have none.
@@ -249,7 +257,9 @@ def fit(
     with np.errstate(all="ignore"):
         for c in range(n_candidates):
             members = slice(int(term_offsets[c]), int(term_offsets[c + 1]))
-            theta_range = slice(int(programs.constant_offsets[members.start]), int(programs.constant_offsets[members.stop]))
+            theta_range = slice(
+                int(programs.constant_offsets[members.start]), int(programs.constant_offsets[members.stop])
+            )
             problem = _Problem(_subset(programs, members), np.flatnonzero(free[theta_range]), X, y * root, root)
             result = _levenberg_marquardt(problem, constants[theta_range], n_iterations)
             if result is not None:
@@ -270,7 +280,7 @@ class _Problem:
 
     def linear_fit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, bool] | None:
         """Phi, b, the residual and whether terms are dependent; None where a value is not finite."""
-        Phi = derivatives(_with_constants(self.programs, theta), self.X)[:, 0].T * self.root[:, None]
+        Phi = derivatives(with_constants(self.programs, theta), self.X)[:, 0].T * self.root[:, None]
         if not np.isfinite((Phi * Phi).sum(axis=0)).all():
             return None
         b, singular = _solve(Phi, self.y)
@@ -279,7 +289,7 @@ class _Problem:
 
     def step_matrix(self, theta: FloatArray, Phi: FloatArray, b: FloatArray) -> FloatArray | None:
         """D, with its component in the span of Phi removed."""
-        programs = _with_constants(self.programs, theta)
+        programs = with_constants(self.programs, theta)
         _, jacobian = jacobians(programs, self.X)
         owner = np.repeat(np.arange(programs.n_programs), np.diff(programs.constant_offsets))
         D = (jacobian * b[owner][:, None])[self.free].T * self.root[:, None]
@@ -368,7 +378,3 @@ def _subset(programs: Programs, members: slice) -> Programs:
         constant_offsets - constant_offsets[0],
         programs.n_features,
     )
-
-
-def _with_constants(programs: Programs, constants: FloatArray) -> Programs:
-    return Programs(programs.codes, programs.offsets, constants, programs.constant_offsets, programs.n_features)

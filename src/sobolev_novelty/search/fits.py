@@ -25,8 +25,8 @@ NEGLIGIBLE = 1e-7
 SNAP_NMSE = 1e-10
 #: Relative distance within which a constant is taken for a simple number.
 SNAP_DISTANCE = 1e-7
-#: Inner constants below this are tried as 0.
-ZERO = 1e-9
+#: Constants smaller than this are tried as 0.
+VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
 
@@ -172,7 +172,7 @@ def simple_number(value: float) -> float:
     >>> simple_number(0.49999999999993), simple_number(0.3183098861837), simple_number(0.4123456)
     (0.5, 0.3183098861837907, 0.4123456)
     """
-    if abs(value) < ZERO:
+    if abs(value) < VANISHING:
         return 0.0
     if not 1e-6 < abs(value) < 1e6:
         return value
@@ -191,7 +191,7 @@ def simple_number(value: float) -> float:
 def _snapped(fitter: Fitter, fitted: Fitted) -> Fitted:
     """Inner constants first, with the coefficients refitted; then the coefficients."""
     fitted = _snapped_constants(fitter, fitted)
-    coefficients = np.array([simple_number(b) if abs(b) > ZERO else b for b in fitted.coefficients.tolist()])
+    coefficients = np.array([simple_number(b) if abs(b) > VANISHING else b for b in fitted.coefficients.tolist()])
     if np.array_equal(coefficients, fitted.coefficients):
         return fitted
     together = fitter.with_coefficients(fitted, coefficients)

@@ -24,7 +24,6 @@ static void *enter(void *context) {
     Own *own = malloc(sizeof *own);
     if (!own) return NULL;
     int64_t d = call->inputs.n_features, rows = d + call->most_constants + 1;
-    if (job->want == WANT_SECOND) rows = (int64_t)second_rows(d);
     own->tail_rows = malloc((size_t)rows * LANES * sizeof(double));
     if (!own->tail_rows || workspace_new(&own->ws, call->longest, d, call->most_constants, job->want)) {
         free(own->tail_rows);
@@ -101,6 +100,12 @@ static void jacobian_task(void *context, void *pointer, int64_t i) {
     }
 }
 
+/* Copy one row of a tile, or zeros where there is none. */
+static void put(double *out, const double *row, int64_t n) {
+    if (row) memcpy(out, row, (size_t)n * sizeof(double));
+    else memset(out, 0, (size_t)n * sizeof(double));
+}
+
 static void second_task(void *context, void *pointer, int64_t i) {
     Job *job = context;
     Own *own = pointer;
@@ -114,12 +119,19 @@ static void second_task(void *context, void *pointer, int64_t i) {
         atomic_store(&job->failed, 1);
         return;
     }
+    if (ws->n_used < d) memset(out, 0, (size_t)(rows * N) * sizeof(double));
     for (Tile t = tile_at(in, 0, ws->tile); t.real; t = tile_at(in, t.row + t.real, ws->tile)) {
         set_inputs(ws, in, t.row);
-        call->hot->second(ws, t.n, t.is_tail ? own->tail_rows : out + t.row, t.is_tail ? LANES : N, d);
-        if (t.is_tail) {
-            for (int64_t r = 0; r < rows; r++)
-                memcpy(out + r * N + t.row, own->tail_rows + r * LANES, (size_t)t.real * sizeof(double));
+        call->hot->second(ws, t.n);
+        put(out + t.row, second_row(ws, 0), t.real);
+        size_t pair = 1 + (size_t)ws->n_used;
+        for (int32_t k = 0; k < ws->n_used; k++) {
+            int64_t j = ws->used[k];
+            put(out + (1 + j) * N + t.row, second_row(ws, 1 + (size_t)k), t.real);
+            for (int32_t l = k; l < ws->n_used; l++) {
+                int64_t where = 1 + d + j * d - j * (j - 1) / 2 + (ws->used[l] - j);
+                put(out + where * N + t.row, second_row(ws, pair++), t.real);
+            }
         }
     }
 }

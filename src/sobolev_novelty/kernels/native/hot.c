@@ -3,6 +3,12 @@
 
 #include "hot.h"
 #include "vectormath.h"
+#include "fastmath.h"
+
+#define EXP exp_fast
+#define LOG log_fast
+#define SIN sin_fast
+#define COS cos_fast
 
 #include "hot_forward.h"
 #include "hot_backward.h"

@@ -3,7 +3,14 @@
 #define ROWS(n) _Pragma("GCC ivdep") for (int64_t i = 0, end = (n) & -(int64_t)LANES; i < end; i++)
 enum { VECTORS, SCALAR_RIGHT, SCALAR_LEFT };
 
+/* sin and cos of a tile with large angles are other operators. */
+static inline int for_angles(int op, const double *A, int64_t n) {
+    if ((op != OP_SIN && op != OP_COS) || !has_large(A, n)) return op;
+    return op == OP_SIN ? OP_SIN_LARGE : OP_COS_LARGE;
+}
+
 static void forward(int op, int kind, int64_t n, const double *A, const double *B, double sa, double sb, double *D) {
+    op = for_angles(op, A, n);
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND)                                                                                   \
     case OP_##NAME:                                                                                                     \

@@ -159,32 +159,11 @@ static void second_step(Workspace *ws, const Node *node, int64_t n, size_t block
     }
 }
 
-/* Rows of out: value, gradient of all features, pairs of all features; zero where the program does not depend on them. */
-static void second(Workspace *ws, int64_t n, double *out, int64_t stride, int64_t n_features) {
+/* Run all steps; second_row() then finds the root's rows. A root without a step leaves its value in the first scratch row. */
+static void second(Workspace *ws, int64_t n) {
     const Node *root = ws->nodes;
-    int32_t m = ws->n_used;
-    size_t block = (size_t)ws->tile * (1 + (size_t)m + (size_t)m * ((size_t)m + 1) / 2), bytes = (size_t)n * sizeof(double);
-    size_t mask_block = (size_t)m + (size_t)m * ((size_t)m + 1) / 2;
+    size_t m = (size_t)ws->n_used, mask_block = m + m * (m + 1) / 2, block = (size_t)ws->tile * (1 + mask_block);
     double *scratch = ws->tiles + (size_t)ws->n_slots * block;
     for (int32_t k = 0; k < ws->n_steps; k++) second_step(ws, ws->nodes + ws->steps[k], n, block, mask_block, scratch);
-    int64_t d = n_features, rows = 1 + d + d * (d + 1) / 2;
-    for (int64_t r = 1; r < rows; r++) memset(out + r * stride, 0, bytes);
-    if (root->kind == KIND_SCALAR) fill(out, root->scalar, n);
-    if (root->kind == KIND_VARIABLE) {
-        memcpy(out, ws->x[root->index], bytes);
-        fill(out + (1 + root->index) * stride, 1.0, n);
-    }
-    if (root->kind != KIND_SLOT) return;
-    const double *value = ws->tiles + (size_t)root->slot * block;
-    const uint8_t *mask = ws->masks + (size_t)root->slot * mask_block;
-    memcpy(out, value, bytes);
-    for (int32_t j = 0; j < m; j++) {
-        int64_t column = ws->used[j];
-        if (mask[j]) memcpy(out + (1 + column) * stride, value + (size_t)(1 + j) * (size_t)ws->tile, bytes);
-        for (int32_t k = j; k < m; k++) {
-            int32_t r = pair_index(j, k, m);
-            int64_t other = ws->used[k], where = 1 + d + column * d - column * (column - 1) / 2 + (other - column);
-            if (mask[m + r]) memcpy(out + where * stride, value + (size_t)(1 + m + r) * (size_t)ws->tile, bytes);
-        }
-    }
+    if (root->kind == KIND_SCALAR) fill(scratch, root->scalar, n);
 }

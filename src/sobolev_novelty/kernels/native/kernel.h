@@ -96,8 +96,8 @@ typedef struct {
     void (*values)(Workspace *, int64_t n, double *out);
     /* The same and derivatives: gradient rows of ws->gradient (those of used columns or wanted constants). */
     void (*gradient)(Workspace *, int64_t n, double *out, int want);
-    /* Values, first and second derivatives; out rows are stride apart, as in the Python interface. */
-    void (*second)(Workspace *, int64_t n, double *out, int64_t stride, int64_t n_features);
+    /* Values, first and second derivatives, to be read with second_row(). */
+    void (*second)(Workspace *, int64_t n);
     /* upper triangle of the products of n_columns columns, added to gram (row-major, leading dimension ld) times weight */
     void (*gram)(const double *const *columns, int32_t n_columns, int64_t n, double weight, double *gram, int32_t ld,
                  const int32_t *where);
@@ -129,6 +129,8 @@ void plan(Workspace *, const Population *, int64_t program, const double *consta
           int want);
 void set_inputs(Workspace *, const Inputs *, int64_t row);
 size_t second_rows(int64_t n_used);
+/* Row r of the root (value, k gradient rows, k (k + 1) / 2 pairs of the k used columns); NULL where it is zero. */
+const double *second_row(const Workspace *, size_t r);
 int second_room(Workspace *); /* after plan(): 0, or -1 where memory ran out */
 
 /* parallel.c */
@@ -144,9 +146,10 @@ int run_parallel(const Work *, void *context, int64_t n_tasks, int n_threads);
 int cholesky(double *A, int32_t n, int32_t ld, double smallest);
 void lower_solve(const double *L, int32_t n, int32_t ld, double *x);
 void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x);
-void jacobi_svd(double *A, double *V, double *s, int32_t m);
+/* Both: novelties of m columns; work holds novelty_work(m) doubles. The first returns 1 where it is not accurate enough. */
+size_t novelty_work(int32_t m);
 int novelty_from_gram(const double *G, int32_t m, double *nu, double *work);
-void novelty_from_triangle(double *R, int32_t m, double *nu, double *work);
+void novelty_from_triangle(const double *R, int32_t m, double *nu, double *lengths, double *work);
 
 /* drivers */
 typedef struct {
@@ -172,11 +175,11 @@ int fit(const Call *, const FitJob *);
 typedef struct {
     const int64_t *members, *offsets; /* candidate c: programs members[offsets[c] .. offsets[c + 1]) */
     int64_t n_candidates;
-    const double *scales;  /* per feature: standard deviation */
-    const double *lambdas; /* three weights */
+    const double *factors; /* one per derivative row: value, gradient, pairs */
     int order;
-    double *novelty, *norms;
-    int64_t *rows;
+    int64_t min_rows;
+    double *novelty, *lengths; /* one per member */
+    int64_t *rows;             /* one per candidate */
     int32_t *status;
 } NoveltyJob;
 int novelties(const Call *, const NoveltyJob *);

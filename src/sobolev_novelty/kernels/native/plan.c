@@ -208,6 +208,15 @@ int second_room(Workspace *ws) {
     return ws->tiles && ws->masks ? 0 : -1;
 }
 
+const double *second_row(const Workspace *ws, size_t r) {
+    const Node *root = ws->nodes;
+    size_t m = (size_t)ws->n_used, mask_block = m + m * (m + 1) / 2, block = (size_t)ws->tile * (1 + mask_block);
+    if (root->kind == KIND_VARIABLE) return r == 0 ? ws->x[root->index] : r == 1 ? ws->ones : NULL;
+    if (root->kind == KIND_SCALAR) return r == 0 ? ws->tiles + (size_t)ws->n_slots * block : NULL;
+    if (r && !ws->masks[(size_t)root->slot * mask_block + r - 1]) return NULL;
+    return ws->tiles + (size_t)root->slot * block + r * (size_t)ws->tile;
+}
+
 /* Point ws->x at the rows from row on; row == n_whole is the padded tail. */
 void set_inputs(Workspace *ws, const Inputs *in, int64_t row) {
     for (int32_t k = 0; k < ws->n_used; k++) {

@@ -3,6 +3,11 @@
 
 #include "kernel.h"
 
+#define EXP exp
+#define LOG log
+#define SIN sin
+#define COS cos
+
 double scalar_value(int op, double a, double b) {
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND) case OP_##NAME: return VALUE;
