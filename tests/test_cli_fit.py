@@ -36,7 +36,7 @@ def test_a_table_is_fitted_saved_and_predicted(csv: Path, tmp_path: Path) -> Non
 
 
 def test_an_unknown_column_is_named(csv: Path) -> None:
-    with pytest.raises(ParameterError, match="no column 'z'.*a, b, note, y"):
+    with pytest.raises(ParameterError, match=r"no column 'z'.*a, b, note, y"):
         fit_command(csv, target="z", engine="mcts")
 
 
@@ -50,5 +50,5 @@ def test_a_table_without_the_models_columns_is_refused(csv: Path, tmp_path: Path
     fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=20, drop="note", out=out)
     other = tmp_path / "other.csv"
     other.write_text("a,c\n1,2\n")
-    with pytest.raises(DataError, match="lacks columns.*b"):
+    with pytest.raises(DataError, match=r"lacks columns.*b"):
         predict_command(out, other)

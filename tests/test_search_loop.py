@@ -150,6 +150,8 @@ def test_rounding_does_not_rank_exact_fits() -> None:
     assert [c.expression for c in front] == [x]
 
 
-@pytest.mark.parametrize(("value", "simple"), [(0.333333333333, 1 / 3), (6.28318530718, 2 * np.pi), (0.1234567, 0.1234567)])
+@pytest.mark.parametrize(
+    ("value", "simple"), [(0.333333333333, 1 / 3), (6.28318530718, 2 * np.pi), (0.1234567, 0.1234567)]
+)
 def test_simple_numbers_are_recognised(value: float, simple: float) -> None:
     assert simple_number(value) == simple

@@ -31,7 +31,9 @@ def regressor(**options: object) -> SymbolicRegressor:
     return SymbolicRegressor(options.pop("engine", "mcts"), **options)  # type: ignore[arg-type]
 
 
-@parametrize_with_checks([SymbolicRegressor("mcts", budget=SMALL), SymbolicRegressor("mcts", novelty=False, budget=SMALL)])
+@parametrize_with_checks(
+    [SymbolicRegressor("mcts", budget=SMALL), SymbolicRegressor("mcts", novelty=False, budget=SMALL)]
+)
 def test_scikit_learn_finds_nothing_to_object_to(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 

@@ -1,4 +1,7 @@
-"""``sobolev fit`` and ``sobolev predict``: the regressor over files. Functions take plain arguments; ``cli.py`` mounts them."""
+"""``sobolev fit`` and ``sobolev predict``.
+
+The regressor over files. Functions take plain arguments; ``cli.py`` mounts them.
+"""
 
 from __future__ import annotations
 
@@ -45,8 +48,8 @@ class FitSummary:
 
     def __str__(self) -> str:
         lines = [f"{row['complexity']:>4}  {row['loss']:<10.4g} {row['expression']}" for row in self.front]
-        head = f"{self.equation}\nR² {self.r2:.6f} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
-        return "\n".join([head, "", "size  loss       equation", *lines])
+        pace = f"R² {self.r2:.6f} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
+        return "\n".join([self.equation, pace, "", "size  loss       equation", *lines])
 
 
 def fit_command(
@@ -91,7 +94,9 @@ def fit_command(
     left_out = [target, *_names(drop), *([weights] if weights else [])]
     for name in left_out:
         if name not in frame.columns:
-            raise ParameterError(f"'{data}' has no column '{name}'. Its columns are: {', '.join(map(str, frame.columns))}.")
+            raise ParameterError(
+                f"'{data}' has no column '{name}'. Its columns are: {', '.join(map(str, frame.columns))}."
+            )
     X = frame.drop(columns=left_out)
     if X.shape[1] == 0:
         raise DataError(f"'{data}' has no column besides {', '.join(left_out)}.")

@@ -212,10 +212,15 @@ def _check_form(form: Any, problem: Problem) -> None:
     _require(isinstance(form, Expression), f"A proposal is an Expression. Got {type(form).__name__}.")
     for token in form.tokens:
         if isinstance(token, Operator):
-            _require(token.name in problem.operators, f"'{form}' uses the operator '{token.name}', which is not allowed.")
+            _require(
+                token.name in problem.operators, f"'{form}' uses the operator '{token.name}', which is not allowed."
+            )
         elif isinstance(token, str):
             _require(token in problem.sample.names, f"'{form}' uses the unknown variable '{token}'.")
-    _require(form.complexity <= problem.max_complexity, f"'{form}' has {form.complexity} nodes; {problem.max_complexity} are allowed.")
+    _require(
+        form.complexity <= problem.max_complexity,
+        f"'{form}' has {form.complexity} nodes; {problem.max_complexity} are allowed.",
+    )
 
 
 def _require_equal(first: SearchResult, second: SearchResult, message: str) -> None:

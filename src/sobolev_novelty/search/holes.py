@@ -1,12 +1,15 @@
 r"""Partial expressions with one hole, what the hole must equal, and which terms of a library come near to it.
 
-A partial expression is :math:`g_1(M_2\cdot g_3(\dots(b_1 T_1 + b_2 T_2 + \square)))`: outer functions :math:`g` that can be undone, products
-:math:`M` that can be divided out, and the terms of the innermost sum. Undoing the outside gives the hole a target of its own.
+A partial expression is :math:`g_1(M_2\cdot g_3(\dots(b_1 T_1 + b_2 T_2 + \square)))`: outer functions :math:`g` that
+can be undone, products :math:`M` that can be divided out, and the terms of the innermost sum. Undoing the outside gives
+the hole a target of its own.
 
 Notation
 --------
-``t``  target of the hole on the library's rows;  ``w``  |dy/dt|: weighted by it, an error in the hole counts as it does in ``y``
-``U``  values of the library's terms, shape (n_terms, n_rows); their weighted inner products are taken without weighting ``U`` itself
+``t``  target of the hole on the library's rows;  ``w``  |dy/dt|: weighted by it, an error in the hole counts as it does
+in ``y``
+``U``  values of the library's terms, shape (n_terms, n_rows); their weighted inner products are taken without weighting
+``U`` itself
 """
 
 from __future__ import annotations
@@ -111,7 +114,10 @@ def open_hole(steps: Sequence[Step], y: FloatArray, library: Library, writer: Wr
 
 @dataclass(slots=True)
 class Pursuit:
-    """Orthogonal matching pursuit in a hole, one term at a time; the caller picks. The target is scaled to unit length."""
+    """Orthogonal matching pursuit in a hole, one term at a time.
+
+    The caller picks. The target is scaled to unit length.
+    """
 
     hole: Hole
     residual: FloatArray
@@ -184,7 +190,9 @@ def power_law(hole: Hole) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[st
     return tuple(sorted(every)), tuple(sorted(sure))
 
 
-def write_form(partial: Partial, coefficients: Sequence[float], products: dict[Expression, Product], writer: Writer) -> Expression | None:
+def write_form(
+    partial: Partial, coefficients: Sequence[float], products: dict[Expression, Product], writer: Writer
+) -> Expression | None:
     """The complete expression: terms with coefficients, inside the steps. None where the operators cannot write it."""
     whole: Expression | None = None
     merged: Product | None = None
@@ -195,7 +203,9 @@ def write_form(partial: Partial, coefficients: Sequence[float], products: dict[E
         whole = _sum(partial.terms, coefficients)
     for step in reversed(partial.steps):
         if isinstance(step, Product):
-            merged = (Product((), (whole,)) if merged is None and whole is not None else merged or Product()).times(step)
+            merged = (Product((), (whole,)) if merged is None and whole is not None else merged or Product()).times(
+                step
+            )
             continue
         if merged is not None:
             whole = _with_factor(writer.product(merged), factor)

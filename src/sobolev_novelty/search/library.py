@@ -1,8 +1,10 @@
-r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some rows.
+r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some
+rows.
 
 Notation
 --------
-``U``  values of the terms, shape (n_terms, n_rows), each scaled by its largest magnitude;  ``t``  a target on the same rows
+``U``  values of the terms, shape (n_terms, n_rows), each scaled by its largest magnitude;  ``t``  a target on the same
+rows
 ``w``  weights of the rows; columns and target are multiplied by them before lengths are taken
 """
 
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample
@@ -79,14 +82,14 @@ def values_on(sample: Sample, expressions: Sequence[Expression]) -> FloatArray:
     return np.asarray(kernels.derivatives(kernels.compile_programs(expressions, sample.names), sample.X)[:, 0])
 
 
-def _usable(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _usable(values: FloatArray) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         largest = np.abs(values).max(axis=1)
-    return np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100)
+    return np.asarray(np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100))
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    return (values / np.abs(values).max(axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(values / np.abs(values).max(axis=1, keepdims=True), dtype=np.float32)
 
 
 def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_terms: int = MAX_TERMS) -> Library:
@@ -97,7 +100,7 @@ def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_t
     >>> from sobolev_novelty.data import as_sample
     >>> library = make_library(as_sample(np.linspace(1, 2, 50)), Writer(("mul", "square")), np.random.default_rng(0))
     >>> [str(e) for e in library.expressions]
-    ['1', 'x0', 'square(x0)', 'square(x0)*x0', 'square(square(x0))']
+    ['1', 'x0', 'square(x0)', 'x0*square(x0)', 'square(square(x0))']
     """
     domains = {name: _domain(row) for name, row in zip(sample.names, sample.X, strict=True)}
     monomials = list(dict.fromkeys(_monomials(sample.names, domains)))
@@ -141,11 +144,15 @@ def _drawn_products(
     if size == 0:
         return []
     picks = np.arange(size) if size <= n else np.sort(rng.choice(size, n, replace=False))
-    return [left[i // len(right)].times(right[i % len(right)]) for i in picks.tolist() if left[i // len(right)] is not right[i % len(right)]]
+    return [
+        left[i // len(right)].times(right[i % len(right)])
+        for i in picks.tolist()
+        if left[i // len(right)] is not right[i % len(right)]
+    ]
 
 
 def _domain(row: FloatArray) -> str:
-    """"positive", "signed" (never near zero) or "any"."""
+    """ "positive", "signed" (never near zero) or "any"."""
     smallest = float(np.min(np.abs(row)))
     if smallest < 1e-6 * float(np.max(np.abs(row))):
         return "any"
@@ -229,7 +236,8 @@ def _of_pair(a: Expression, b: Expression, writer: Writer) -> list[Expression]:
         both = [Expression.of("add", *squares), Expression.of("sub", *squares)]
         if writer.has("div"):
             both += [
-                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y))) for x, y in ((a, b), (b, a))
+                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y)))
+                for x, y in ((a, b), (b, a))
             ]
         for s in both:
             found += [s, writer.quotient(None, s) if writer.can_divide else None]

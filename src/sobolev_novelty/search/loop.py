@@ -1,7 +1,7 @@
 """The loop: it fits what an engine proposes, scores it, counts the budget, keeps the front and decides when to stop.
 
-With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed, not on the number of
-threads.
+With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed,
+not on the number of threads.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ def run(
     engine: Engine,
     budget: Budget,
     rng: np.random.Generator,
+    *,
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
@@ -147,9 +148,7 @@ def run(
                 state = _round(search, engine, state, rng)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
-    return SearchResult(
-        search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason
-    )
+    return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
 
 
 def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generator) -> State:
@@ -247,7 +246,10 @@ class _Search:
         return forms if limit is None else forms[: max(0, limit - self.n_evaluations)]
 
     def fingerprints(self, splits: dict[Expression, Form]) -> dict[Expression, frozenset[bytes]]:
-        """Directions of the terms' values on a few rows: equal ones span the same fits. Only for forms without free constants."""
+        """Directions of the terms' values on a few rows.
+
+        Equal ones span the same fits. Only for forms without free constants.
+        """
         fixed = {form: split for form, split in splits.items() if split.n_free == 0}
         if not fixed:
             return {}

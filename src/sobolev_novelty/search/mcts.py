@@ -1,12 +1,14 @@
 r"""Monte Carlo tree search over partial expressions, plain and Sobolev-guided (Appendix D.2).
 
-A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper confidence bound,
-*expansion* adds an outer function, a factor or a term, *simulation* completes the expression several times over with terms that come near to
-what the hole must equal, and *backpropagation* hands the reward up. Many rollouts make one round; their forms are fitted together.
+A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper
+confidence bound, *expansion* adds an outer function, a factor or a term, *simulation* completes the expression several
+times over with terms that come near to what the hole must equal, and *backpropagation* hands the reward up. Many
+rollouts make one round; their forms are fitted together.
 
-The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base are reranked by R_SN,
-the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts only if R_base does not drop), R_SN is what is
-backpropagated, and new child nodes are tried in the order of what their term adds to the behaviour of those already there.
+The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base
+are reranked by R_SN, the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts
+only if R_base does not drop), R_SN is what is backpropagated, and new child nodes are tried in the order of what their
+term adds to the behaviour of those already there.
 """
 
 from __future__ import annotations
@@ -104,6 +106,7 @@ class MCTS(Engine):
     def __init__(
         self,
         guidance: SobolevGuidance | None = None,
+        *,
         exploration: float = 0.1,
         n_rollouts: int = 16,
         max_terms: int = 6,
@@ -333,9 +336,7 @@ class MCTS(Engine):
                 best = (guided, candidate, report)
         return best
 
-    def _settle_trial(
-        self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance
-    ) -> None:
+    def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance) -> None:
         """The shortened form counts only if its R_base did not drop."""
         if state.trial is None:
             return
@@ -399,7 +400,10 @@ def _promise(hole: Hole) -> float:
 
 
 def _factors(state: TreeState, hole: Hole) -> list[Step]:
-    """Products worth dividing out: what a power law is sure of, whole and one by one, and sums and differences of two inputs."""
+    """Products worth dividing out.
+
+    What a power law is sure of, whole and one by one, and sums and differences of two inputs.
+    """
     _, sure = power_law(hole)
     steps: list[Step] = [Product(sure)] if sure else []
     if len(sure) > 1:
