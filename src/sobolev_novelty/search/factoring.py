@@ -18,7 +18,9 @@ Sum = list[Product]
 _SUMS = (OPERATORS["add"], OPERATORS["sub"], OPERATORS["neg"])
 
 
-@lru_cache(maxsize=4096)  # operands are met again and again, and without it the recursion would be exponential in the depth
+@lru_cache(
+    maxsize=4096
+)  # operands are met again and again, and without it the recursion would be exponential in the depth
 def factored(expression: Expression) -> Expression:
     """The shortest of the expression as it is and with common factors taken out, inside functions too.
 

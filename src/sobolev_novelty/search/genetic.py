@@ -22,6 +22,7 @@ from sobolev_novelty.projection import conditional_residuals
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.signatures import Geometry
@@ -151,8 +152,9 @@ class Genetic(Engine):
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if self.guidance is not None:
             forms += self._assembled(state, self.guidance)
-        limit = state.problem.max_complexity
-        return [form for form in dict.fromkeys(forms) if form.complexity <= limit]
+        limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
+        spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
+        return [form for form in spelled if form is not None and form.complexity <= limit]
 
     def observe(self, state: State, scored: list[Candidate]) -> State:
         assert isinstance(state, GeneticState)
@@ -242,7 +244,10 @@ def _variable_weights(problem: Problem) -> Sequence[float]:
 
 def _columns(terms: Sequence[Expression], sample: Sample, geometry: Geometry) -> FloatArray:
     """Signatures as columns, values first; entries that are not finite are 0."""
-    rows = derivatives(list(terms), sample, geometry.order) * geometry.block_factors(geometry.scales(sample))[None, :, None]
+    rows = (
+        derivatives(list(terms), sample, geometry.order)
+        * geometry.block_factors(geometry.scales(sample))[None, :, None]
+    )
     rows[~np.isfinite(rows)] = 0.0
     return np.asarray(rows.reshape(len(terms), -1).T)
 

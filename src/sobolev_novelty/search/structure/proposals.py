@@ -47,7 +47,9 @@ class Outer:
     needs: tuple[str, ...]
 
 
-def _where(condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray | None]:
+def _where(
+    condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]
+) -> Callable[[FloatArray], FloatArray | None]:
     def guarded(y: FloatArray) -> FloatArray | None:
         if not condition(y):
             return None
@@ -77,7 +79,7 @@ OUTERS: tuple[Outer, ...] = (
         "arcsin", _where(lambda y: bool((np.abs(y) <= np.pi / 2).all()), np.sin), lambda e: Expression.of("arcsin", e), ("arcsin",)
     ),
     Outer(
-        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arcsin",)
+        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arccos",)
     ),
     Outer(
         "1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)),
@@ -115,7 +117,9 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for outer, t in targets:
         yield [outer.apply(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
     for outer, t in targets:
-        yield [outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [
+            outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)
+        ]
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
@@ -161,7 +165,11 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
         return []
     simple = [nearest_simple(k, 0.02) for k in powers[:-1]]
     rounded = [round(2.0 * k) / 2.0 if s is None else s for k, s in zip(powers[:-1], simple, strict=True)]
-    return [_times_constant(sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True)))]
+    return [
+        _times_constant(
+            sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True))
+        )
+    ]
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -268,7 +276,11 @@ def _fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -
     rows = dictionary.values[list(columns)]
     b = coefficients(rows, t)
     sizes = np.abs(b) * np.linalg.norm(rows, axis=1)
-    parts = [(float(c), dictionary.expression(j)) for c, j, size in zip(b, columns, sizes, strict=True) if size > ROUNDING * sizes.max()]
+    parts = [
+        (float(c), dictionary.expression(j))
+        for c, j, size in zip(b, columns, sizes, strict=True)
+        if size > ROUNDING * sizes.max()
+    ]
     return weighted_sum(parts)
 
 
@@ -335,7 +347,9 @@ def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dict
     if len(base) < 2:
         return []
     n = len(base)
-    both = np.concatenate([base.values, base.values[1:] * t])  # column 0 is the constant, and t·1 would explain everything
+    both = np.concatenate(
+        [base.values, base.values[1:] * t]
+    )  # column 0 is the constant, and t·1 would explain everything
     found = pursue(both, t, n_terms=4, exact=EXACT)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:

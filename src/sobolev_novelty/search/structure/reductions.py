@@ -59,7 +59,11 @@ class Reduced:
 
 
 def loo_error(
-    variables: Sequence[Variable], target: FloatArray, *, in_logs: bool, smoothers: Sequence[tuple[float, float]] = _SMOOTHERS
+    variables: Sequence[Variable],
+    target: FloatArray,
+    *,
+    in_logs: bool,
+    smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
 ) -> tuple[float, tuple[float, float]]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf`` where it cannot be made."""
     n = min(SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE, len(target))
@@ -112,7 +116,11 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
     if (target < 0.0).all():
         return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
     plain = loo_error(variables, target, in_logs=False)
-    logs = loo_error(variables, target, in_logs=True) if any(v.is_positive for v in variables) else (float("inf"), _SMOOTHERS[0])
+    logs = (
+        loo_error(variables, target, in_logs=True)
+        if any(v.is_positive for v in variables)
+        else (float("inf"), _SMOOTHERS[0])
+    )
     error, smoother = min(plain, logs)
     return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother)
 
@@ -179,7 +187,9 @@ def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Vari
         candidates.append((Expression.of(name, *squares), lambda f=value: f(a.values**2, b.values**2)))
     for p, q in _PAIR_POWERS:
         expression = product([(a.expression, float(p)), (b.expression, float(q))])
-        candidates.append((expression, lambda p=p, q=q: a.values**p * b.values**q if q > 0 else a.values**p / b.values**-q))
+        candidates.append(
+            (expression, lambda p=p, q=q: a.values**p * b.values**q if q > 0 else a.values**p / b.values**-q)
+        )
     with np.errstate(all="ignore"):
         for expression, values in candidates:
             if f"merge {expression}" not in hopeless:
