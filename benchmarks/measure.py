@@ -83,3 +83,9 @@ def at_least(name: str, values: Any, must: float, aim: float, unit: str = "x", n
 def at_most(name: str, values: Any, must: float, aim: float, unit: str = "x", note: str = "") -> Measure:
     median, low, high = spread(values)
     return Measure(name, f"≤ {must:g}", f"≤ {aim:g}", median, low, high, unit, median <= must, note)
+
+
+def plain(name: str, values: Any, unit: str = "x", note: str = "") -> Measure:
+    """A line that nobody asked for."""
+    median, low, high = spread(values)
+    return Measure(name, "–", "–", median, low, high, unit, True, note)

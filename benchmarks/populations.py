@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.convert import to_sympy
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
@@ -103,6 +102,8 @@ def gplearn_programs(expressions: list[Expression], names: list[str]) -> list[An
 def lambdified(expressions: list[Expression], names: list[str], *, with_gradient: bool = False) -> dict[int, Any]:
     """SymPy's translation, done beforehand: its cost is not part of the measure. Index -> function, where SymPy finds one."""
     import sympy
+
+    from sobolev_novelty.convert import to_sympy
 
     functions = {}
     for i, expression in enumerate(expressions):

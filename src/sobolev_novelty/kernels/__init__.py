@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
@@ -36,7 +36,9 @@ __all__ = [
 ]
 
 
-def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threads: int = 1) -> FloatArray:
+def derivatives(
+    programs: Programs, X: npt.ArrayLike, order: int = 0, *, out: FloatArray | None = None, n_threads: int = 1
+) -> FloatArray:
     """Values and input derivatives of every program at every sample.
 
     Parameters
@@ -45,6 +47,8 @@ def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threa
     X : array of shape (n_features, n_samples)
         One row per feature.
     order : {0, 1, 2}
+    out : ndarray of the result's shape, optional
+        Where to put the result: in a loop, an array that is used again spares the system from finding fresh memory.
 
     Returns
     -------
@@ -55,9 +59,15 @@ def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threa
     order, n_threads = check_order(order), check_threads(n_threads)
     module = native()
     if module is not None:
-        return native_kernel.derivatives(module, programs, X, order, n_threads)
+        return native_kernel.derivatives(module, programs, X, order, out, n_threads)
     check_programs(programs, X.shape[0])
-    return numpy_kernel.derivatives(programs, X, order)
+    found = numpy_kernel.derivatives(programs, X, order)
+    if out is None:
+        return found
+    if out.shape != found.shape or out.dtype != found.dtype:
+        raise KernelError("'out' has the wrong shape.")
+    out[...] = found
+    return out
 
 
 def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:

@@ -214,7 +214,7 @@ def _add(target: dict[Any, Any], key: Any, value: Any) -> None:
 #: Columns whose residual after the others is below this share of their length count as dependent in a fit.
 DEPENDENT = 1e-9
 #: A step that lowers the loss by less than this share, or promises no more, ends the fit.
-CONVERGED_STEP = 1e-12
+CONVERGED_STEP = 1e-10
 #: A constant whose effect outside the span of the terms is below this share of its effect stays where it is.
 REDUNDANT = 1e-6
 #: A loss below this share of the target's square is a perfect fit.
