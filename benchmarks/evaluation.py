@@ -61,12 +61,18 @@ def measures(repeats: int) -> tuple[list[Measure], dict[str, float]]:
     with np.errstate(all="ignore"):
         agree = (np.abs(ours - theirs) <= 1e-3 * np.abs(ours) + 1e-3) | ~np.isfinite(ours)
     note = f"float64 against float32; {agree.all(axis=1).mean():.0%} of the trees agree to 1e-3 at every row"
-    found.append(at_least("values, 1000 trees × 1000 rows, vs pyoperon EvaluateTrees", times[:, 1] / times[:, 0], 1.2, 2, note=note))
+    found.append(
+        at_least(
+            "values, 1000 trees × 1000 rows, vs pyoperon EvaluateTrees", times[:, 1] / times[:, 0], 1.2, 2, note=note
+        )
+    )
     speeds["sobolev values"], speeds["pyoperon values (float32, batch)"] = (work / np.median(times, axis=0)).tolist()
 
     times = in_turn(gradient, lambda: numpy_kernel.derivatives(programs, X, 1), repeats)
     found.append(at_least("values + input gradient vs the NumPy kernel", times[:, 1] / times[:, 0], 5, 8))
-    speeds["sobolev values + gradient"], speeds["NumPy kernel values + gradient"] = (work / np.median(times, axis=0)).tolist()
+    speeds["sobolev values + gradient"], speeds["NumPy kernel values + gradient"] = (
+        work / np.median(times, axis=0)
+    ).tolist()
 
     times = in_turn(values, gradient, 3 * repeats)
     found.append(at_most("input gradient, cost relative to values (4 inputs)", times[:, 1] / times[:, 0], 3.5, 2.5))

@@ -1,7 +1,7 @@
 """Timing: two things in turn, in one process, on one thread. What is reported is their ratio.
 
-One-thread measures count the processor time of the process, so that other load on the machine does not enter; measures of several
-threads count wall time.
+One-thread measures count the processor time of the process, so that other load on the machine does not enter;
+measures of several threads count wall time.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def wall_seconds(action: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def in_turn(first: Callable[[], Any], second: Callable[[], Any], repeats: int, n_calls: tuple[int, int] = (1, 1)) -> Any:
+def in_turn(
+    first: Callable[[], Any], second: Callable[[], Any], repeats: int, n_calls: tuple[int, int] = (1, 1)
+) -> Any:
     """Times of shape (repeats, 2), both warm, taken in turn so that other load on the machine meets both."""
     first()
     second()
@@ -75,12 +77,12 @@ def spread(values: Any) -> tuple[float, float, float]:
     return float(median), float(low), float(high)
 
 
-def at_least(name: str, values: Any, must: float, aim: float, unit: str = "x", note: str = "") -> Measure:
+def at_least(name: str, values: Any, must: float, aim: float, *, unit: str = "x", note: str = "") -> Measure:
     median, low, high = spread(values)
     return Measure(name, f"≥ {must:g}", f"≥ {aim:g}", median, low, high, unit, median >= must, note)
 
 
-def at_most(name: str, values: Any, must: float, aim: float, unit: str = "x", note: str = "") -> Measure:
+def at_most(name: str, values: Any, must: float, aim: float, *, unit: str = "x", note: str = "") -> Measure:
     median, low, high = spread(values)
     return Measure(name, f"≤ {must:g}", f"≤ {aim:g}", median, low, high, unit, median <= must, note)
 

@@ -62,7 +62,9 @@ def one_candidate(repeats: int) -> tuple[Measure, dict[str, float]]:
     error = float(np.abs(ours() - theirs()).max())
     times = in_turn(ours, theirs, 3 * repeats, (20, 1))
     name = "ν of all terms, m = 15, d = 4, N = 1000, vs SymPy lambdify + m lstsq (warm)"
-    measure = at_least(name, times[:, 1] / times[:, 0], 20, 60, note=f"largest difference {error:.1e}; translation counted")
+    measure = at_least(
+        name, times[:, 1] / times[:, 0], 20, 60, note=f"largest difference {error:.1e}; translation counted"
+    )
     return measure, {"one candidate, µs": float(np.median(times[:, 0]) * 1e6)}
 
 
@@ -79,7 +81,10 @@ def factorisation(repeats: int) -> list[Measure]:
     times = in_turn(lambda: residuals(close), lambda: by_least_squares(close), repeats, (3, 1))
     found.append(plain("the same with a nearly dependent pair (QR instead of Gram)", times[:, 1] / times[:, 0]))
     times = in_turn(
-        lambda: residuals(Psi), lambda: [variance_inflation_factor(Psi, i) for i in range(40)], max(2, repeats // 2), (10, 1)
+        lambda: residuals(Psi),
+        lambda: [variance_inflation_factor(Psi, i) for i in range(40)],
+        max(2, repeats // 2),
+        (10, 1),
     )
     found.append(plain("the same vs statsmodels variance_inflation_factor", times[:, 1] / times[:, 0]))
     return found
@@ -94,4 +99,6 @@ def population(repeats: int, n_candidates: int = 1000) -> Measure:
     found = action()
     rates = [n_candidates / seconds(action) for _ in range(3 * repeats)]
     note = f"{(found.status == 0).mean():.0%} of the candidates have a number, the others too few finite rows"
-    return at_least("SN evaluations per second, 5 terms of 8 nodes, d = 5, N = 1000", rates, 3000, 8000, "/s", note)
+    return at_least(
+        "SN evaluations per second, 5 terms of 8 nodes, d = 5, N = 1000", rates, 3000, 8000, unit="/s", note=note
+    )

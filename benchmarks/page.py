@@ -26,10 +26,12 @@ def text(stored: dict[str, Any]) -> str:
     lines = [
         "# Benchmarks",
         "",
-        "Made by `python -m benchmarks.run` (`make bench`) from `results/benchmarks/kernels.json`; no number is copied by hand.",
-        "One core unless said, both sides in turn in one process, medians; in brackets the quartiles over the repeats of the run.",
+        "Made by `python -m benchmarks.run` (`make bench`) from `results/benchmarks/kernels.json`; no number is",
+        "copied by hand. One core unless said, both sides in turn in one process, processor time (wall time where threads are",
+        "counted), medians; in brackets the quartiles over the repeats of the run.",
         "",
-        f"{machine['processor']}, {machine['system']}; kernel: {machine['kernel']}; commit {machine['commit']}, {machine['date']}; "
+        f"{machine['processor']}, {machine['system']}; kernel: {machine['kernel']}; commit {machine['commit']}, "
+        f"{machine['date']}; "
         f"load average {', '.join(map(str, machine['load']))}; "
         + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
         + ".",
@@ -40,14 +42,27 @@ def text(stored: dict[str, Any]) -> str:
     for part in ("evaluation", "novelty", "fits"):
         for m in stored.get(part, {}).get("measures", []):
             value = f"{_number(m['value'])} {m['unit']} ({_number(m['low'])} – {_number(m['high'])})"
-            lines.append(f"| {m['name']} | {m['must']} | {m['aim']} | {value} | {'yes' if m['is_met'] else '**no**'} | {m['note']} |")
+            met = "yes" if m["is_met"] else "**no**"
+            lines.append(f"| {m['name']} | {m['must']} | {m['aim']} | {value} | {met} | {m['note']} |")
     speeds = stored.get("evaluation", {}).get("numbers", {})
     if speeds:
-        lines += ["", "## Evaluators", "", "Random trees of 10 to 20 nodes, 4 inputs, 1000 rows, float64 unless said.", ""]
+        lines += [
+            "",
+            "## Evaluators",
+            "",
+            "Random trees of 10 to 20 nodes, 4 inputs, 1000 rows, float64 unless said.",
+            "",
+        ]
         lines += ["| evaluator | million node·rows a second |", "| --- | --- |"]
         lines += [f"| {name} | {_number(value)} |" for name, value in sorted(speeds.items(), key=lambda kv: -kv[1])]
     if "scaling" in stored:
-        lines += ["", "## Scaling", "", "![Scaling in rows, terms, features, population and threads](benchmarks.svg)", ""]
+        lines += [
+            "",
+            "## Scaling",
+            "",
+            "![Scaling in rows, terms, features, population and threads](benchmarks.svg)",
+            "",
+        ]
         for name, curve in stored["scaling"]["curves"].items():
             series = [key for key in curve[0] if key != "x"]
             lines += [f"| {TITLES[name][0]} | " + " | ".join(series) + " |", "| --- |" + " --- |" * len(series)]

@@ -31,7 +31,8 @@ def random_trees(seed: int, n: int, names: list[str], size: int = 15) -> list[Ex
     """Trees of about ``size`` nodes (size ± size/3)."""
     rng = np.random.default_rng(seed)
     return [
-        Expression(random_tokens(rng, int(rng.integers(size - size // 3, size + size // 3 + 1)), names)) for _ in range(n)
+        Expression(random_tokens(rng, int(rng.integers(size - size // 3, size + size // 3 + 1)), names))
+        for _ in range(n)
     ]
 
 
@@ -100,7 +101,7 @@ def gplearn_programs(expressions: list[Expression], names: list[str]) -> list[An
 
 
 def lambdified(expressions: list[Expression], names: list[str], *, with_gradient: bool = False) -> dict[int, Any]:
-    """SymPy's translation, done beforehand: its cost is not part of the measure. Index -> function, where SymPy finds one."""
+    """SymPy's translation, done beforehand: its cost is not measured. Index -> function, where SymPy finds one."""
     import sympy
 
     from sobolev_novelty.convert import to_sympy

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import subprocess
 import time
@@ -29,7 +30,9 @@ def machine() -> dict[str, Any]:
         model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
     except OSError:
         pass
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.strip()
     versions = {}
     for package in ("numpy", "scipy", "sympy", "gplearn", "pyoperon", "statsmodels"):
         from importlib.metadata import PackageNotFoundError, version
@@ -45,7 +48,7 @@ def machine() -> dict[str, Any]:
         "kernel": f"{backend.name}, {backend.instruction_set}, vector maths: own and {backend.vector_maths}",
         "commit": commit,
         "versions": versions,
-        "load": [round(x, 2) for x in __import__("os").getloadavg()],
+        "load": [round(x, 2) for x in os.getloadavg()],
         "date": time.strftime("%Y-%m-%d"),
     }
 
@@ -63,7 +66,8 @@ def main() -> None:
             stored[part] = run(part, options.repeats)
             stored[part]["seconds"] = round(time.perf_counter() - start, 1)
             for measure in stored[part].get("measures", []):
-                print(f"{measure['value']:10.2f} {measure['unit']:3s} (must {measure['must']}, aim {measure['aim']})  {measure['name']}")
+                asked = f"must {measure['must']}, aim {measure['aim']}"
+                print(f"{measure['value']:10.2f} {measure['unit']:3s} ({asked})  {measure['name']}")
     stored["machine"] = machine()
     RESULT.parent.mkdir(parents=True, exist_ok=True)
     RESULT.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")

@@ -39,7 +39,8 @@ def rows(repeats: int) -> Curve:
         X = np.random.default_rng(0).uniform(0.5, 3.0, size=(4, n_rows))
         work = len(programs.codes) * n_rows / 1e6
         speeds = {
-            f"order {order}": work / median_seconds(lambda o=order, p=programs, x=X: kernels.derivatives(p, x, o), repeats)
+            f"order {order}": work
+            / median_seconds(lambda o=order, p=programs, x=X: kernels.derivatives(p, x, o), repeats)
             for order in (0, 1)
         }
         curve.append({"x": n_rows, **speeds})

@@ -1,6 +1,9 @@
-"""Programs -> values, derivatives, Jacobians, fits and novelties: C, and the NumPy version that defines it and stands in for it.
+"""Programs -> values, derivatives, Jacobians, fits and novelties.
 
-The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend` says which is in use.
+In C, and in the NumPy version that defines it and stands in for it.
+
+The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend`
+says which is in use.
 """
 
 from __future__ import annotations
@@ -53,7 +56,8 @@ def derivatives(
     Returns
     -------
     ndarray of shape (n_programs, n_derivative_rows(n_features, order), n_samples)
-        Row 0 holds the values, the next ones the gradient, then the second derivatives of ``second_order_pairs(n_features)``.
+        Row 0 holds the values, the next ones the gradient, then the second derivatives of
+        ``second_order_pairs(n_features)``.
     """
     X = as_samples(X)
     order, n_threads = check_order(order), check_threads(n_threads)

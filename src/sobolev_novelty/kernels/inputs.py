@@ -58,7 +58,7 @@ def check_threads(n_threads: int) -> int:
 
 
 def check_programs(programs: Programs, n_features: int) -> None:
-    """Raise where a program is no tree over known operators, columns and constants (the compiled kernel checks in C)."""
+    """Raise where a program is no tree over known operators, columns and constants (the C kernel has its own check)."""
     codes, offsets, constant_offsets = programs.codes, programs.offsets, programs.constant_offsets
     if len(offsets) < 1 or len(offsets) != len(constant_offsets):
         raise KernelError("'offsets' and 'constant_offsets' must have the same length, at least 1.")

@@ -3,12 +3,13 @@ r"""Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the d
 Notation
 --------
 ``Psi``      signatures of one candidate, shape (p, m), without the common factor 1/σ_s; ``u_i`` its normalised columns
-``factors``  one number per derivative row: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k, which stands for two entries)
+``factors``  one number per derivative row: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k)
 ``s``        standard deviations of the inputs, so that derivatives are along standardized ones
 ``nu``       ν_i, the distance of u_i from the span of the other columns
 
-A column with a component in the null space has ν = 0, the others are read from the pseudo-inverse; a column of zeros has ν = 0 and takes
-no part in the others' span. Rows where some value or derivative of some term is not finite are left out.
+A column with a component in the null space has ν = 0, the others are read from the pseudo-inverse; a column of zeros
+has ν = 0 and takes no part in the others' span. Rows where some value or derivative of some term is not finite are
+left out.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@
 
 #ifdef __FMA__
 #define FMA(a, b, c) __builtin_fma(a, b, c)
-#define LARGE_ANGLE 1e9
+#define LARGE_ANGLE 1e12
 #else
 #define FMA(a, b, c) ((a) * (b) + (c))
 #define LARGE_ANGLE 1e7
