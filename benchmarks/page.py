@@ -27,8 +27,9 @@ def text(stored: dict[str, Any]) -> str:
         "# Benchmarks",
         "",
         "Made by `python -m benchmarks.run` (`make bench`) from `results/benchmarks/kernels.json`; no number is",
-        "copied by hand. One core unless said, both sides in turn in one process, processor time (wall time where threads are",
-        "counted), medians; in brackets the quartiles over the repeats of the run.",
+        "copied by hand. One core unless said, both sides in turn in one process, processor time (wall time where",
+        "threads are counted), medians; in brackets the quartiles over the repeats of the run. The lines about threads",
+        "mean something only where the load average is below the number of cores.",
         "",
         f"{machine['processor']}, {machine['system']}; kernel: {machine['kernel']}; commit {machine['commit']}, "
         f"{machine['date']}; "

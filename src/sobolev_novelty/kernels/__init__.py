@@ -16,7 +16,7 @@ from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
-from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors
+from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors, standard_deviations
 from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
@@ -158,8 +158,7 @@ def novelties(
             raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
     starts = as_offsets(offsets, "offsets", len(index))
     if scales is None:
-        with np.errstate(all="ignore"):
-            scales = X.std(axis=1) if X.shape[1] else np.zeros(X.shape[0])
+        scales = standard_deviations(X)
     factors = block_factors(as_vector(scales, "scales", X.shape[0]), weights, order)
     module = native()
     if module is not None:

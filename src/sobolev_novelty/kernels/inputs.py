@@ -40,7 +40,7 @@ def as_vector(values: npt.ArrayLike, name: str, length: int) -> FloatArray:
 def as_offsets(values: npt.ArrayLike, name: str, last: int) -> OffsetArray:
     """``values`` as int64 that ascend from 0 to ``last``."""
     array = np.ascontiguousarray(values, dtype=np.int64)
-    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (np.diff(array) < 0).any():
+    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (array[1:] < array[:-1]).any():
         raise KernelError(f"'{name}' must ascend from 0 to {last}. Got {np.array2string(array, threshold=8)}.")
     return array
 
