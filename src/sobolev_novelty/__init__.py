@@ -1,7 +1,7 @@
 """Sobolev Novelty: which terms of an equation does the data support?
 
 >>> import sobolev_novelty as sn
->>> report = sn.novelty("x0 + sin(x0)", [[i / 50] for i in range(100)])
+>>> report = sn.novelty("x0 + sin(x0)", [[i / 50 - 1] for i in range(100)])
 >>> report.qualified.tolist()
 [False, False]
 """
@@ -35,6 +35,11 @@ _PUBLIC = {
     "TermArchive": "sobolev_novelty.guidance",
     "feedback": "sobolev_novelty.guidance",
     "accepts": "sobolev_novelty.guidance",
+    "SymbolicRegressor": "sobolev_novelty.search.regressor",
+    "Budget": "sobolev_novelty.search.loop",
+    "Genetic": "sobolev_novelty.search.genetic",
+    "MCTS": "sobolev_novelty.search.mcts",
+    "SobolevGuidance": "sobolev_novelty.search.engine",
     "SobolevError": "sobolev_novelty.errors",
     "ParseError": "sobolev_novelty.errors",
     "ExpressionError": "sobolev_novelty.errors",
@@ -42,7 +47,7 @@ _PUBLIC = {
     "ParameterError": "sobolev_novelty.errors",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

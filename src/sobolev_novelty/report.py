@@ -3,14 +3,15 @@ r"""novelty(): the residuals of all terms and what follows from them, as Novelty
 Notation
 --------
 ``b``      coefficients of the terms;  ``nu`` novelties;  ``l`` lengths ‖Ψ_X(φ_i)‖, with the scale 1/σ_s of Eq. 1
-``1/nu²``  inflation of the squared attribution sensitivity (it is the variance inflation factor of the signatures, uncentred)
-``1/nu``   attribution sensitivity κ (Theorem A.4);  ``|b| l nu``  deletion-and-refit cost (Theorem A.6), the term's independent contribution
+``1/nu²``  inflation of the squared attribution sensitivity: the variance inflation factor of the signatures, uncentred
+``1/nu``   attribution sensitivity κ (Theorem A.5)
+``|b| l nu``  deletion-and-refit cost (Theorem A.8), the term's independent contribution
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +31,9 @@ from sobolev_novelty.terms import Term, additive_terms
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+#: Wraps a loop to show how far it is.
+Progress = Callable[[range], Iterable[int]]
 
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
@@ -58,7 +62,8 @@ class Bootstrap:
 class Explanation:
     """Which other terms rebuild one term, with what weights, leaving what.
 
-    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with ``residual`` = ν left over.
+    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with
+    ``residual`` = ν left over.
     """
 
     label: str
@@ -67,9 +72,10 @@ class Explanation:
 
     def __str__(self) -> str:
         if not self.parts:
-            return f"{self.label}: there are no other terms to rebuild it from (novelty 1)."
-        written = " ".join(f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts).removeprefix("+ ")
-        return f"{self.label} ≈ {written}\nleaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+            return f"{self.label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
+        parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
+        left = f"leaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+        return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +155,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified (and the bootstrap, where asked for)."""
+        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -170,11 +176,11 @@ class NoveltyReport:
 
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
+        if self.residuals is None:
+            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         if not -len(self) <= i < len(self):
             raise ParameterError(f"'i' must be the number of a term, 0 to {len(self) - 1}. Got {i}.")
         i %= len(self)
-        if self.residuals is None:
-            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         weights = self.residuals.reconstruction(i)
         order = [j for j in np.argsort(-np.abs(weights)) if abs(weights[j]) > 1e-12]
         scale = np.where(self.lengths == 0.0, 1.0, self.lengths)
@@ -272,13 +278,15 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
 
     Parameters
     ----------
     equation : str, Expression, SymPy expression, or a list of them
-        An equation is split into its additive terms; a list is taken as the terms themselves.
+        An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
+        its coefficient).
     X : array of shape (n_samples, n_features) or DataFrame
         The observed inputs. No target is needed.
     names : sequence of str, optional
@@ -295,6 +303,8 @@ def novelty(
         Resamples of the rows for intervals; 0 for none.
     random_state : int or Generator, optional
         Seed of the bootstrap.
+    progress : callable, optional
+        Wraps the loop over resamples, for example ``tqdm.tqdm``.
 
     Examples
     --------
@@ -315,7 +325,7 @@ def novelty(
         geometry=geometry, names=sample.names, tau=tau, terms=terms, expression=expression,
         dropped=_dropped(found, sample, terms), notes=notes + _data_notes(found, sample, geometry),
     )  # fmt: skip
-    return _with_bootstrap(report, found, n_bootstrap, random_state)
+    return _with_bootstrap(report, found, n_bootstrap, random_state, progress)
 
 
 def novelty_of_arrays(
@@ -350,7 +360,7 @@ def novelty_of_arrays(
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 50)
     >>> novelty_of_arrays([x, x**2], [[1 + 0 * x], [2 * x]]).nu.round(3)
-    array([0.34 , 0.34 ])
+    array([0.491, 0.491])
     """
     geometry = Geometry(0 if gradients is None else 1, _three(weights), "raw" if scales is None else "standardized")
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
@@ -363,7 +373,8 @@ def novelty_of_arrays(
         raise ParameterError(f"'labels' must have one entry a term: {m}. Got {len(texts)}.")
     report = _report(
         found, b, texts, geometry=geometry, names=(), tau=tau, terms=None, expression=None,
-        dropped={"a value or derivative is not finite": len(found.used) - found.n_used}, notes=_null_notes(found, texts),
+        dropped={"a value or derivative is not finite": len(found.used) - found.n_used},
+        notes=_null_notes(found, texts),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
 
@@ -378,7 +389,7 @@ def conditional_novelty(
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> conditional_novelty(["sin(x0)", "x0**2"], ["x0", "x0**3"], X).round(3)
-    array([0.002, 1.   ])
+    array([0.003, 1.   ])
     """
     sample = as_sample(X, names)
     expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
@@ -392,16 +403,20 @@ def _terms_of(equation: Any, sample: Sample) -> tuple[Expression | None, tuple[T
     if isinstance(equation, list | tuple):
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        return None, tuple(Term(1.0, as_expression(part, sample.names)) for part in equation), ()
+        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, sample.names)) for p in equation)
+        return None, tuple(parts), ()
     expression = as_expression(equation, sample.names)
     found = additive_terms(expression)
-    notes = tuple(f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed)
+    notes = tuple(
+        f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
+    )
     return expression, found.terms, notes
 
 
 def _report(
-    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *, geometry: Geometry, names: tuple[str, ...], tau: float,
-    terms: tuple[Term, ...] | None, expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
+    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *,
+    geometry: Geometry, names: tuple[str, ...], tau: float, terms: tuple[Term, ...] | None,
+    expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
 ) -> NoveltyReport:  # fmt: skip
     if not 0.0 <= tau <= 1.0:
         raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
@@ -412,22 +427,29 @@ def _report(
         result = residuals(found.Psi)
         nu, lengths, is_null = result.nu, result.lengths / _candidate_scale(found, coefficients), result.is_null
     return NoveltyReport(
-        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null, status=found.status,
-        n_samples=len(found.used), n_used=found.n_used, dropped={why: n for why, n in dropped.items() if n}, geometry=geometry,
-        names=names, tau=tau, expression=expression, residuals=result, bootstrap=None, notes=notes,
+        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null,
+        status=found.status, n_samples=len(found.used), n_used=found.n_used,
+        dropped={why: n for why, n in dropped.items() if n}, geometry=geometry, names=names, tau=tau,
+        expression=expression, residuals=result, bootstrap=None, notes=notes,
     )  # fmt: skip
 
 
 def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
     """σ_s of Eq. 1: root mean square of the candidate over the used rows; 1 where the candidate vanishes."""
-    s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
-    with np.errstate(over="ignore"):
-        sigma = float(np.sqrt(np.mean(np.square(s.reshape(found.n_used, -1)).sum(axis=1))))
-    return sigma if np.isfinite(sigma) and sigma > 0.0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
+        peak = float(np.abs(s).max(initial=0.0))
+        if not np.isfinite(peak) or peak == 0.0:
+            return 1.0
+        return peak * float(np.sqrt(np.sum(np.square(s / peak)) / found.n_used))
 
 
 def _with_bootstrap(
-    report: NoveltyReport, found: Signatures, n_resamples: int, random_state: int | np.random.Generator | None
+    report: NoveltyReport,
+    found: Signatures,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     if n_resamples < 0:
         raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
@@ -438,7 +460,8 @@ def _with_bootstrap(
     m = len(report)
     # (blocks, samples, components, terms): a resample picks whole samples.
     cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in range(n_resamples)])
+    resamples = range(n_resamples) if progress is None else progress(range(n_resamples))
+    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
     level = 0.95
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     stability = np.mean((draws > report.tau) == report.qualified, axis=0)
@@ -470,7 +493,9 @@ def _data_notes(found: Signatures, sample: Sample, geometry: Geometry) -> tuple[
     if found.status is Status.TOO_FEW_ROWS and found.Psi.shape[1]:
         worst = int(np.argmin(np.isfinite(found.values).sum(axis=1)))
         n_finite = int(np.isfinite(found.values[worst]).sum())
-        notes.append(f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain.")
+        notes.append(
+            f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain."
+        )
     return tuple(notes) + _null_notes(found, ())
 
 
