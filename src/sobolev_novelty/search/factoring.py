@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import lru_cache
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
@@ -17,6 +18,7 @@ Sum = list[Product]
 _SUMS = (OPERATORS["add"], OPERATORS["sub"], OPERATORS["neg"])
 
 
+@lru_cache(maxsize=4096)  # operands are met again and again, and without it the recursion would be exponential in the depth
 def factored(expression: Expression) -> Expression:
     """The shortest of the expression as it is and with common factors taken out, inside functions too.
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -28,7 +29,7 @@ Wrap = Callable[[Expression], Expression]
 
 #: Rows the interpolant sees.
 SURROGATE_ROWS = 250
-#: … and where more than four variables make every row cost more.
+#: … and where more than two variables make every row cost more.
 SURROGATE_ROWS_WIDE = 160
 #: A hypothesis whose error grows by this factor is not tried again in deeper reductions.
 _CLEARLY_FALSE = 4.0
@@ -61,7 +62,7 @@ def loo_error(
     variables: Sequence[Variable], target: FloatArray, *, in_logs: bool, lengths: Sequence[float] = _LENGTHS
 ) -> tuple[float, float]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and its length scale; ``inf`` where it cannot be made."""
-    n = min(SURROGATE_ROWS if len(variables) <= 4 else SURROGATE_ROWS_WIDE, len(target))
+    n = min(SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE, len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
     if not np.isfinite(t).all() or not all(np.isfinite(c).all() for c in columns):
@@ -96,11 +97,12 @@ def _target_coordinate(t: FloatArray, in_logs: bool) -> FloatArray:
 def _loo(distance: FloatArray, t: FloatArray, length: float) -> float:
     K = np.exp(distance * (-0.5 / length**2)) + 1.0
     K[np.diag_indices_from(K)] += _NUGGET
-    try:
-        inverse = np.linalg.inv(K)
-    except np.linalg.LinAlgError:
+    lower, failed = dpotrf(K, lower=1, overwrite_a=1)
+    if failed:
         return float("inf")
-    residuals = (inverse @ t) / np.diag(inverse)
+    alpha, _ = dpotrs(lower, t, lower=1)
+    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
+    residuals = alpha / np.diag(inverse)
     # A few wild points (near a pole) must not hide that the rest is predicted well.
     return float(np.sqrt(np.mean(np.minimum(residuals**2, 25.0))))
 
