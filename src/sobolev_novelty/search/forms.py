@@ -152,11 +152,10 @@ def _without_zeros(parts: Sum) -> Sum:
 
 def _folded(op: Operator, operands: tuple[Sum, ...], *, explicit: bool) -> Sum | None:
     """One constant where all operands are constants."""
-    values = []
     for operand in operands:
-        if any(e is not None for _, _, e in operand):
+        if len(operand) > 1 or operand[0][2] is not None:  # constants of a sum are added up already
             return None
-        values.append(np.float64(math.fsum(c for c, _, _ in operand)))
+    values = [np.float64(operand[0][0]) for operand in operands]
     with np.errstate(all="ignore"):
         value = float(op.value(*values))
     return [(value, explicit, None)] if math.isfinite(value) else None

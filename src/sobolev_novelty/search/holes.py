@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -140,6 +141,14 @@ class Pursuit:
             gains = self.hole.inner(self.residual) ** 2 / np.maximum(self.rest, 1e-12)
         gains[self.rest < 1e-5] = 0.0  # in the span of what is there
         return np.asarray(np.nan_to_num(gains, posinf=0.0))
+
+    def best(self, n: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        """Places and gains of the ``n`` terms that would explain most, best first; only those that explain anything."""
+        gains = self.gains()
+        top = np.argpartition(-gains, min(n, len(gains)) - 1)[:n]
+        top = top[np.lexsort((top, -gains[top]))]
+        top = top[gains[top] > 0.0]
+        return top, gains[top]
 
     def add(self, column: FloatArray) -> None:
         """Take a (weighted) column into the basis."""

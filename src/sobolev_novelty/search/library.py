@@ -24,6 +24,9 @@ from sobolev_novelty.search.grammar import Product, Writer
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
+#: Monomials whose periodograms are looked at, and the numbers of cycles over the data.
+MAX_ARGUMENTS = 120
+CYCLES = np.arange(0.75, 12.0, 0.25)
 _SINGLE = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5)
 _PAIR = (1.0, 2.0, -1.0, -2.0, 0.5, 3.0)
 _TRIPLE = (1.0, -1.0, 2.0)
@@ -39,7 +42,9 @@ class Library:
         How a term is made up; ``None`` for a learned one.
     expressions : list of Expression
     U, squares : float32 array of shape (n_terms, n_rows)
-        Values, and their squares.
+        Values, each term scaled by its largest magnitude, and their squares.
+    exact : float64 array of shape (n_terms, n_rows)
+        Values.
     """
 
     sample: Sample
@@ -47,15 +52,24 @@ class Library:
     expressions: list[Expression]
     U: FloatArray
     squares: FloatArray
+    exact: FloatArray
     n_given: int
     known: set[Expression] = field(default_factory=set)
+    places: dict[Expression, int] = field(default_factory=dict)
     version: int = 0
+
+    def __post_init__(self) -> None:
+        self.places = {e: i for i, e in enumerate(self.expressions)}
 
     def __len__(self) -> int:
         return len(self.expressions)
 
     def values(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Values on the library's rows, shape (n, n_rows)."""
+        """Values on the library's rows, shape (n, n_rows); those of its own terms are at hand."""
+        places = [self.places.get(e) for e in expressions]
+        known = [place for place in places if place is not None]
+        if len(known) == len(places):
+            return self.exact[known]
         return values_on(self.sample, expressions)
 
     def learn(self, expressions: Iterable[Expression]) -> None:
@@ -74,6 +88,8 @@ class Library:
         self.products = [self.products[i] for i in rest] + [None] * len(kept)
         self.U = np.concatenate([self.U[rest], _scaled(values[usable])])
         self.squares = np.concatenate([self.squares[rest], self.U[len(rest) :] ** 2])
+        self.exact = np.concatenate([self.exact[rest], values[usable]])
+        self.places = {e: i for i, e in enumerate(self.expressions)}
         self.version += 1
 
 
@@ -92,8 +108,12 @@ def _scaled(values: FloatArray) -> FloatArray:
     return np.asarray(values / np.abs(values).max(axis=1, keepdims=True), dtype=np.float32)
 
 
-def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_terms: int = MAX_TERMS) -> Library:
+def make_library(
+    sample: Sample, writer: Writer, rng: np.random.Generator, *, y: FloatArray | None = None, max_terms: int = MAX_TERMS
+) -> Library:
     """All short products of powers and atoms, up to a cap; beyond it longer ones are drawn at random.
+
+    With a target ``y``, oscillations of it along monomials join the atoms.
 
     Examples
     --------
@@ -105,6 +125,8 @@ def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_t
     domains = {name: _domain(row) for name, row in zip(sample.names, sample.X, strict=True)}
     monomials = list(dict.fromkeys(_monomials(sample.names, domains)))
     atoms = atoms_of(sample.names, writer)
+    if y is not None:
+        atoms += periodic_atoms(sample, y, monomials, writer)
     small = [m for m in monomials if len(m.powers) == 1 and abs(m.powers[0][1]) <= 2.0]
     pairs = [m for m in monomials if len(m.powers) == 2]
     short = [Product(), *(m for m in monomials if len(m.powers) <= 1), *(Product((), (a,)) for a in atoms)]
@@ -126,7 +148,7 @@ def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_t
     kept = [pair for pair, keep in zip(pairs_kept, usable, strict=True) if keep]
     expressions = [e for _, e in kept]
     U = _scaled(values[usable])
-    return Library(sample, [p for p, _ in kept], expressions, U, U**2, len(kept), set(expressions))
+    return Library(sample, [p for p, _ in kept], expressions, U, U**2, values[usable], len(kept), set(expressions))
 
 
 def _drawn(products: Sequence[Product], n: int, rng: np.random.Generator) -> list[Product]:
@@ -149,6 +171,34 @@ def _drawn_products(
         for i in picks.tolist()
         if left[i // len(right)] is not right[i % len(right)]
     ]
+
+
+def periodic_atoms(
+    sample: Sample, y: FloatArray, monomials: Sequence[Product], writer: Writer, n_best: int = 4
+) -> list[Expression]:
+    """sin(c u) and cos(c u) for the monomials u and frequencies c that explain most of ``y`` (a periodogram each)."""
+    found: list[tuple[float, Expression]] = []
+    target = y - y.mean()
+    total = float(target @ target)
+    if not writer.has("mul", "sin", "cos") or not 0.0 < total < np.inf:
+        return []
+    arguments = [m for m in monomials if all(abs(p) == 1.0 for _, p in m.powers)][:MAX_ARGUMENTS]
+    written = [e for e in (writer.product(m) for m in arguments) if e is not None]
+    for expression, u in zip(written, values_on(sample, written), strict=True):
+        span = float(np.ptp(u))
+        if not 0.0 < span < np.inf:
+            continue
+        c = 2.0 * np.pi / span * CYCLES
+        phase = np.outer(c, u)
+        waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)  # (frequency, 2, row)
+        waves -= waves.mean(axis=2, keepdims=True)
+        inner = waves @ target
+        gram = waves @ waves.transpose(0, 2, 1) + 1e-9 * len(y) * np.eye(2)
+        explained = np.einsum("fi,fi->f", inner, np.linalg.solve(gram, inner[:, :, None])[:, :, 0]) / total
+        best = int(np.argmax(explained))
+        found.append((float(explained[best]), Expression.of("mul", float(c[best]), expression)))
+    found.sort(key=lambda entry: -entry[0])
+    return [Expression.of(name, argument) for _, argument in found[:n_best] for name in ("sin", "cos")]
 
 
 def _domain(row: FloatArray) -> str:

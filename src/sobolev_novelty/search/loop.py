@@ -15,7 +15,6 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
@@ -209,7 +208,8 @@ class _Search:
     def evaluate_batch(self, proposals: Sequence[Expression]) -> list[Candidate]:
         fresh = [form for form in dict.fromkeys(proposals) if form not in self.seen]
         valid = [form for form in fresh if self.is_valid(form)]
-        self.seen.update((form, failed(form)) for form in fresh if form not in set(valid))
+        if len(valid) < len(fresh):
+            self.seen.update((form, failed(form)) for form in fresh if not self.is_valid(form))
         splits = {form: split_form(form) for form in valid}
         keys = {form: frozenset(split.terms) for form, split in splits.items()}
         prints = self.fingerprints(splits)
@@ -323,14 +323,3 @@ def scored(form: Expression, fit: Fitted) -> Candidate:
 def failed(form: Expression) -> Candidate:
     """A candidate that could not be fitted: infinite error, score 0."""
     return Candidate(form, form, math.inf, 0.0)
-
-
-def uses_only(form: Expression, operators: Sequence[str]) -> bool:
-    """Whether a form is made of these operators alone.
-
-    Examples
-    --------
-    >>> uses_only(Expression.of("sin", "x0"), ("add", "sin"))
-    True
-    """
-    return all(token.name in operators for token in form.tokens if isinstance(token, Operator))

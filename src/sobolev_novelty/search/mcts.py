@@ -124,7 +124,8 @@ class MCTS(Engine):
         rows = _spread(problem.sample.n_samples, SCREEN_ROWS, rng)
         sample = problem.sample.rows(rows)
         writer = Writer(problem.operators)
-        library = make_library(sample, writer, rng)
+        y = np.ascontiguousarray(problem.y[rows])
+        library = make_library(sample, writer, rng, y=y)
         known = {e: p for e, p in zip(library.expressions, library.products, strict=True) if p is not None}
         return TreeState(
             problem=problem,
@@ -132,7 +133,7 @@ class MCTS(Engine):
             library=library,
             writer=writer,
             products=known,
-            y=np.ascontiguousarray(problem.y[rows]),
+            y=y,
             novelty_sample=problem.sample.rows(_spread(problem.sample.n_samples, NOVELTY_ROWS, rng)),
         )
 
@@ -265,25 +266,39 @@ class MCTS(Engine):
     def _completions(
         self, state: TreeState, partial: Partial, hole: Hole, rng: np.random.Generator
     ) -> list[Expression | None]:
-        """One random pursuit; every stage of it is a complete form."""
-        assert state.writer is not None
-        pursuit = Pursuit.start(hole, partial.terms)
+        """One random pursuit; every stage of it is a complete form. It ends with an exchange of terms."""
         forms: list[Expression | None] = [self._complete(state, partial, hole)]
-        room = self.max_terms - len(partial.terms)
+        n_fixed = len(partial.terms)
+        if n_fixed == 0 and rng.random() < 0.5:
+            partial = partial.plus(Expression.of(1.0))  # then what counts is correlation, not the angle
+        pursuit = Pursuit.start(hole, partial.terms)
         greed = (0.0, 2.0, 6.0)[rng.integers(3)]
-        for _ in range(rng.integers(0 if partial.terms else 1, room + 1)):
-            gains = pursuit.gains()
-            top = np.argpartition(-gains, min(12, len(gains) - 1))[:12]
-            top = top[np.lexsort((top, -gains[top]))]
-            if not gains[top[0]] > 0.0:
+        for _ in range(rng.integers(0 if n_fixed else 1, self.max_terms - len(partial.terms) + 1)):
+            top, gains = pursuit.best(12)
+            if len(top) == 0:
                 break
             forms += [self._complete(state, partial.plus(hole.library.expressions[i]), hole) for i in top[:N_ENDINGS]]
-            pick = int(top[_draw(gains[top], greed, rng)])
+            pick = int(top[_draw(gains, greed, rng)])
             pursuit.add_term(pick)
             partial = partial.plus(hole.library.expressions[pick])
             forms.append(self._complete(state, partial, hole))
             if pursuit.unexplained < 1e-20:
                 break
+        return forms + self._exchanges(state, partial, n_fixed, hole)
+
+    def _exchanges(self, state: TreeState, partial: Partial, n_fixed: int, hole: Hole) -> list[Expression | None]:
+        """Each term of the rollout in turn gives way to the one that does best beside the others."""
+        forms: list[Expression | None] = []
+        terms = list(partial.terms)
+        for j in range(n_fixed, len(terms)):
+            if len(terms) < 2:
+                break
+            others = terms[:j] + terms[j + 1 :]
+            top, _ = Pursuit.start(hole, others).best(1)
+            if len(top) == 0 or hole.library.expressions[top[0]] == terms[j]:
+                continue
+            terms[j] = hole.library.expressions[top[0]]
+            forms.append(self._complete(state, Partial(partial.steps, tuple(terms)), hole))
         return forms
 
     def _complete(self, state: TreeState, partial: Partial, hole: Hole) -> Expression | None:

@@ -25,6 +25,8 @@ from sobolev_novelty.search.forms import Form, assemble, split_form
 #: Rows of one block.
 BLOCK_ROWS = 32_768
 N_STEPS = 6
+#: A step that lowers the error by less than this share ends the polishing.
+CONVERGED = 1e-7
 
 
 def relative_error(
@@ -67,7 +69,7 @@ def polished(
     best, best_error = expression, relative_error(expression, X, y, weights, names)
     terms = form.terms
     coefficients = np.zeros(len(terms))
-    for _ in range(N_STEPS):
+    for k in range(N_STEPS):
         step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root=root, names=names)
         if step is None:
             break
@@ -75,11 +77,11 @@ def polished(
         terms = _moved(terms, form.free, step[len(terms) :])
         trial = assemble(terms, coefficients.tolist())
         error = relative_error(trial, X, y, weights, names)
-        if not error < best_error * (1.0 - 1e-12):
-            if best is not expression or form.n_free == 0:
-                break
-            continue
-        best, best_error = trial, error
+        gain = 1.0 - error / best_error if best_error > 0.0 else 0.0
+        if gain > 0.0:
+            best, best_error = trial, error
+        if gain < CONVERGED and (k > 0 or form.n_free == 0):  # the first step is linear: the constants are yet to move
+            break
     return best
 
 
