@@ -16,8 +16,8 @@ from sobolev_novelty import report
 from sobolev_novelty.accumulator import CONVERTED_ROWS, NoveltyAccumulator
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
 from sobolev_novelty.streaming import novelty, novelty_of_chunks
+from streaming_cases import TOLERANCE, assert_same, rows_with_holes
 
-TOLERANCE = 1e-10
 EQUATIONS = (
     "2.1*sin(x0) + 0.3*x0 - 0.05*x0**3",
     "x0*x1 + log(x2) + 3 - 0.5*x1**2",
@@ -28,30 +28,6 @@ EQUATIONS = (
     "x2",
     "x0 - x0",
 )
-
-
-def _sample(seed: int, n: int = 400) -> Any:
-    """Rows with constants, holes, infinities and large offsets, by seed."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-2, 2, 3) + rng.choice([0.0, 1.0, 1e4], 3)
-    if seed % 3 == 0:
-        X[:, rng.integers(3)] = 1.25
-    if seed % 2 == 0:
-        X[rng.random((n, 3)) < 0.05] = rng.choice([np.nan, np.inf, -np.inf])
-    return X
-
-
-def _assert_same(streamed: sn.NoveltyReport, whole: sn.NoveltyReport) -> None:
-    for name in ("labels", "terms", "status", "n_samples", "n_used", "dropped", "geometry", "names", "tau", "notes"):
-        assert getattr(streamed, name) == getattr(whole, name), name
-    assert streamed.expression == whole.expression and streamed.bootstrap is None
-    np.testing.assert_array_equal(streamed.coefficients, whole.coefficients)
-    np.testing.assert_array_equal(streamed.is_null, whole.is_null)
-    np.testing.assert_allclose(streamed.nu, whole.nu, rtol=0, atol=TOLERANCE)
-    np.testing.assert_allclose(streamed.lengths, whole.lengths, rtol=TOLERANCE)
-    size = np.abs(whole.coefficients) * whole.lengths
-    assert np.all(np.isnan(size) | (np.abs(streamed.contribution - whole.contribution) <= TOLERANCE * size))
-    np.testing.assert_allclose(streamed.gram, whole.gram, rtol=0, atol=TOLERANCE)
 
 
 def _merged(parts: list[NoveltyAccumulator], rng: np.random.Generator) -> NoveltyAccumulator:
@@ -73,14 +49,14 @@ def _merged(parts: list[NoveltyAccumulator], rng: np.random.Generator) -> Novelt
 def test_any_split_and_any_merge_order_give_the_report_of_all_rows(
     equation: str, seed: int, cuts: list[int], order: int, coordinates: str
 ) -> None:
-    X = _sample(seed)
+    X = rows_with_holes(seed)
     options: dict[str, Any] = {"order": order, "coordinates": coordinates, "weights": (1.0, 2.0, 0.5)}
     whole = report.novelty(equation, X, **options)
     blocks = np.split(X, sorted(cuts))
-    _assert_same(novelty_of_chunks(equation, blocks, **options), whole)
+    assert_same(novelty_of_chunks(equation, blocks, **options), whole)
     rng = np.random.default_rng(seed)
     parts = [NoveltyAccumulator(equation, **options).update(block) for block in blocks]
-    _assert_same(_merged(parts, rng).report(), whole)
+    assert_same(_merged(parts, rng).report(), whole)
 
 
 @pytest.mark.parametrize("closeness", [1e-2, 1e-4, 1e-6])
@@ -90,7 +66,7 @@ def test_small_novelties_keep_their_digits(closeness: float) -> None:
     whole = report.novelty(terms, X)
     assert 0.1 * closeness < whole.nu[0] < 10 * closeness
     streamed = novelty_of_chunks(terms, np.array_split(X, 17))
-    _assert_same(streamed, whole)
+    assert_same(streamed, whole)
     np.testing.assert_allclose(streamed.nu, whole.nu, rtol=1e-8)
 
 
@@ -98,7 +74,7 @@ def test_dependent_and_null_terms_are_zero_exactly() -> None:
     X = np.random.default_rng(0).uniform(1, 2, (500, 2))
     for terms in (["x0", "x1", "x0 + x1", "x0**2"], ["x0", "max(x0 - 5, 0)", "x1"]):
         streamed = novelty_of_chunks(terms, np.array_split(X, 5))
-        _assert_same(streamed, report.novelty(terms, X))
+        assert_same(streamed, report.novelty(terms, X))
         assert (streamed.nu == 0.0).any()
 
 
@@ -107,7 +83,7 @@ def test_the_spread_of_inputs_is_that_of_all_rows(offset: float, spread: float) 
     X = offset + spread * np.random.default_rng(1).normal(size=(1000, 1))
     X[::7] = np.nan
     terms = ["x0", "cos(x0)"]
-    _assert_same(novelty_of_chunks(terms, np.array_split(X, 9)), report.novelty(terms, X))
+    assert_same(novelty_of_chunks(terms, np.array_split(X, 9)), report.novelty(terms, X))
 
 
 def test_a_column_that_is_constant_in_every_block_but_not_overall_is_not_constant() -> None:
@@ -115,28 +91,28 @@ def test_a_column_that_is_constant_in_every_block_but_not_overall_is_not_constan
     X[:, 1] = 7.0
     X[:60, 1] = np.nan
     streamed = novelty_of_chunks("x0 + x0**2", np.split(X, 4))
-    _assert_same(streamed, report.novelty("x0 + x0**2", X))
+    assert_same(streamed, report.novelty("x0 + x0**2", X))
     assert len(streamed.notes) == 1 and "'x1' is constant" in streamed.notes[0]
 
 
 def test_too_few_rows_is_a_status_with_the_same_words() -> None:
     X = np.linspace(-3, 0.1, 200)[:, None]
     streamed = novelty_of_chunks("log(x0) + x0", np.array_split(X, 3))
-    _assert_same(streamed, report.novelty("log(x0) + x0", X))
+    assert_same(streamed, report.novelty("log(x0) + x0", X))
     assert streamed.status is sn.Status.TOO_FEW_ROWS and streamed.notes
 
 
 def test_blocks_of_one_row_and_no_rows() -> None:
     X = np.random.default_rng(2).normal(size=(60, 2))
     blocks = [block for row in X for block in (row[None], X[:0])]
-    _assert_same(novelty_of_chunks("x0 + x1 + x0*x1", [X[:0], *blocks]), report.novelty("x0 + x1 + x0*x1", X))
+    assert_same(novelty_of_chunks("x0 + x1 + x0*x1", [X[:0], *blocks]), report.novelty("x0 + x1 + x0*x1", X))
 
 
 def test_a_block_longer_than_a_slice_and_memory_maps(tmp_path: Any) -> None:
     X = np.random.default_rng(3).normal(size=(CONVERTED_ROWS + 5000, 2)).astype(np.float32)
     np.save(tmp_path / "X.npy", X)
     found = NoveltyAccumulator("x0 + sin(x0) + x1").update(np.load(tmp_path / "X.npy", mmap_mode="r"))
-    _assert_same(found.report(), report.novelty("x0 + sin(x0) + x1", X))
+    assert_same(found.report(), report.novelty("x0 + sin(x0) + x1", X))
 
 
 def test_frames_are_matched_by_name_and_arrays_by_position() -> None:
@@ -145,9 +121,9 @@ def test_frames_are_matched_by_name_and_arrays_by_position() -> None:
     whole = report.novelty(equation, frame)
     turned = frame.iloc[100:200][["speed", "mass"]]
     blocks = [frame.iloc[:100], turned, frame.iloc[200:].to_numpy()]
-    _assert_same(novelty_of_chunks(equation, blocks), whole)
+    assert_same(novelty_of_chunks(equation, blocks), whole)
     named = NoveltyAccumulator(equation, ["mass", "speed"]).update(frame.to_numpy())
-    _assert_same(named.report(), whole)
+    assert_same(named.report(), whole)
     with pytest.raises(DataError, match=r"columns mass, pace.*Give the same columns"):
         named_by_frame = NoveltyAccumulator(equation).update(frame)
         named_by_frame.update(frame.rename(columns={"speed": "pace"}))
@@ -163,17 +139,17 @@ def test_a_refused_block_leaves_everything_as_it_was() -> None:
     bad.iloc[-1, 0] = "text"
     with pytest.raises(DataError, match="not numeric"):
         found.update(bad)
-    _assert_same(found.report(), report.novelty("x0 + cos(x0)", X))
+    assert_same(found.report(), report.novelty("x0 + cos(x0)", X))
 
 
 def test_more_rows_may_follow_a_report_and_a_merge_changes_neither_part() -> None:
     X = np.random.default_rng(6).normal(size=(200, 1))
     left = NoveltyAccumulator("x0 + x0**2").update(X[:100])
     right = NoveltyAccumulator("x0 + x0**2").update(X[100:])
-    _assert_same(left.report(), report.novelty("x0 + x0**2", X[:100]))
+    assert_same(left.report(), report.novelty("x0 + x0**2", X[:100]))
     both = left.merge(right)
     assert (left.n_samples, right.n_samples, both.n_samples) == (100, 100, 200)
-    _assert_same(left.update(X[100:]).report(), both.report())
+    assert_same(left.update(X[100:]).report(), both.report())
 
 
 def test_only_equal_accumulators_merge() -> None:
@@ -209,7 +185,7 @@ def test_misuse_is_refused_at_the_door() -> None:
 )
 @pytest.mark.parametrize("trip", ["bytes", "pickle"])
 def test_an_accumulator_survives_storage(equation: Any, trip: str) -> None:
-    X = _sample(4)[:, :2]
+    X = rows_with_holes(4)[:, :2]
 
     def travelled(found: NoveltyAccumulator) -> NoveltyAccumulator:
         if trip == "bytes":
@@ -217,7 +193,7 @@ def test_an_accumulator_survives_storage(equation: Any, trip: str) -> None:
         return pickle.loads(pickle.dumps(found))
 
     found = travelled(travelled(NoveltyAccumulator(equation, order=2)).update(X[:150])).update(X[150:])
-    _assert_same(found.report(), report.novelty(equation, X, order=2))
+    assert_same(found.report(), report.novelty(equation, X, order=2))
     assert "n_samples=400" in repr(found)
 
 
@@ -236,7 +212,7 @@ def test_foreign_bytes_are_refused() -> None:
 
 
 def test_the_numpy_kernel_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = _sample(2)
+    X = rows_with_holes(2)
     compiled = novelty_of_chunks(EQUATIONS[2], [X])
     monkeypatch.setenv("SOBOLEV_KERNEL", "numpy")
     streamed = novelty_of_chunks(EQUATIONS[2], np.split(X, 4))
