@@ -1,4 +1,7 @@
-"""Fitting a batch of forms, and the clean-up of the few that matter: more iterations, terms that vanish, numbers that are simple."""
+"""Fitting a batch of forms, and the clean-up of the few that matter.
+
+More iterations, terms that vanish, numbers that are simple.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,10 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 100)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted form: its terms with fitted constants, their coefficients, and the error relative to the target's variance."""
+    """A fitted form.
+
+    Its terms with fitted constants, their coefficients, and the error relative to the target's variance.
+    """
 
     terms: tuple[Expression, ...]
     coefficients: FloatArray
@@ -165,7 +171,8 @@ def _without_negligible(fitter: Fitter, fitted: Fitted) -> Fitted:
 
 
 def simple_number(value: float) -> float:
-    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value itself.
+    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value
+    itself.
 
     Examples
     --------
@@ -191,7 +198,7 @@ def simple_number(value: float) -> float:
 def _snapped(fitter: Fitter, fitted: Fitted) -> Fitted:
     """Inner constants first, with the coefficients refitted; then the coefficients."""
     fitted = _snapped_constants(fitter, fitted)
-    coefficients = np.array([simple_number(b) for b in fitted.coefficients.tolist()])
+    coefficients = np.array([simple_number(b) if abs(b) > VANISHING else b for b in fitted.coefficients.tolist()])
     if np.array_equal(coefficients, fitted.coefficients):
         return fitted
     together = fitter.with_coefficients(fitted, coefficients)

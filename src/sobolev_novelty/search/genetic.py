@@ -30,6 +30,8 @@ from sobolev_novelty.signatures import Geometry
 ARCHIVE_ROWS = 200
 #: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
 N_DONORS, N_EXTENDED = 20, 4
+#: Best expressions for which shorter spellings are sought.
+N_REWRITTEN = 5
 #: Terms taken from each of the two rankings.
 N_RANKED = 6
 
@@ -75,6 +77,7 @@ class GeneticState(State):
     compared: Sample | None = None
     compared_y: FloatArray | None = None
     rewritten: set[Expression] = field(default_factory=set)
+    genomes: dict[Expression, Genome] = field(default_factory=dict)
     generation: int = 0
 
 
@@ -154,11 +157,14 @@ class Genetic(Engine):
     def observe(self, state: State, scored: list[Candidate]) -> State:
         assert isinstance(state, GeneticState)
         distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
-        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity, str(c.expression)))
+        # Sorting is stable: of equals the one found first stays in front.
+        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity))
         state.population = ranked[: self.population_size]
+        kept = {c.expression for c in state.population}
+        state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
         if state.archive is not None and state.compared is not None:
-            terms = [term for c in state.population[:N_DONORS] for term in split_form(c.expression).terms if term.variables]
+            terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
             state.archive.update(terms, state.compared)
             state.n_novelty_calls += 1
         return state
@@ -169,7 +175,9 @@ class Genetic(Engine):
         if not state.population:
             return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
         children = []
-        for _ in range(self.n_offspring):
+        # While structural forms come, they get most of the time.
+        busy = state.structural is not None and not state.structural.is_exhausted
+        for _ in range(self.n_offspring // 3 if busy else self.n_offspring):
             child = self._parent(state, rng)
             if rng.random() < self.crossover:
                 child = crossed(child, self._parent(state, rng), vocabulary, rng)
@@ -184,11 +192,11 @@ class Genetic(Engine):
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
         best = int(rng.integers(0, len(state.population), self.tournament_size).min())
-        return split_form(state.population[best].expression).terms
+        return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
         """Shorter spellings of the best, each tried once."""
-        fresh = [c.expression for c in state.population[:10] if c.expression not in state.rewritten]
+        fresh = [c.expression for c in state.population[:N_REWRITTEN] if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
         shorter = ((e, factored(e)) for e in fresh if e.complexity <= 80)
         return [new for old, new in shorter if new.complexity < old.complexity]
@@ -203,7 +211,7 @@ class Genetic(Engine):
         offered = _columns(archive.terms, sample, geometry)
         forms = []
         for candidate in state.population[:N_EXTENDED]:
-            terms = split_form(candidate.expression).terms
+            terms = _genome(state, candidate)
             if len(terms) >= self.max_terms:
                 continue
             own = _columns(terms, sample, geometry)
@@ -214,6 +222,13 @@ class Genetic(Engine):
             chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
             forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
         return forms
+
+
+def _genome(state: GeneticState, candidate: Candidate) -> Genome:
+    """The terms of a candidate, split once."""
+    if candidate.expression not in state.genomes:
+        state.genomes[candidate.expression] = split_form(candidate.expression).terms
+    return state.genomes[candidate.expression]
 
 
 def _variable_weights(problem: Problem) -> Sequence[float]:

@@ -1,7 +1,7 @@
 """The loop: it fits what an engine proposes, scores it, counts the budget, keeps the front and decides when to stop.
 
-With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed, not on the number of
-threads.
+With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed,
+not on the number of threads.
 """
 
 from __future__ import annotations
@@ -112,6 +112,7 @@ def run(
     engine: Engine,
     budget: Budget,
     rng: np.random.Generator,
+    *,
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
@@ -138,17 +139,16 @@ def run(
     True
     """
     search = _Search(problem, budget, n_jobs, tuple(callbacks))
-    novelty_calls = 0
     try:
-        search.evaluate([*problem.guesses, Expression.of(1.0)])
-        state = engine.start(problem, rng)
-        while not search.stop_reason:
-            novelty_calls = state.n_novelty_calls
-            state = _round(search, engine, state, rng)
-        novelty_calls = state.n_novelty_calls
+        # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
+        with np.errstate(all="ignore"):
+            search.evaluate([*problem.guesses, Expression.of(1.0)])
+            state = engine.start(problem, rng)
+            while not search.stop_reason:
+                state = _round(search, engine, state, rng)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
-    return SearchResult(search.front, search.n_evaluations, novelty_calls, search.seconds, search.stop_reason)
+    return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
 
 
 def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generator) -> State:
@@ -214,10 +214,16 @@ class _Search:
         keys = {form: frozenset(split.terms) for form, split in splits.items()}
         prints = self.fingerprints(splits)
         queue: dict[frozenset[Expression], Expression] = {}
-        for form in valid:
-            if keys[form] not in self.fits and not self.is_repeated(form, prints.get(form)):
-                queue.setdefault(keys[form], form)
-        self.fit([(form, splits[form]) for form in self.affordable(list(queue.values()))], keys, prints)
+        queued_prints: set[frozenset[bytes] | None] = set()
+        for form in sorted(valid, key=len):  # of equals the simplest is fitted
+            fingerprint = prints.get(form)
+            is_new = keys[form] not in self.fits and keys[form] not in queue
+            if is_new and fingerprint not in queued_prints and not self.is_repeated(form, fingerprint):
+                queue[keys[form]] = form
+                queued_prints |= set() if fingerprint is None else {fingerprint}
+        chosen = set(queue.values())
+        in_turn = self.affordable([form for form in valid if form in chosen])
+        self.fit([(form, splits[form]) for form in in_turn], keys, prints)
         for form in valid:
             known = self.fits.get(keys[form])
             if known is None and form in prints:
@@ -240,7 +246,10 @@ class _Search:
         return forms if limit is None else forms[: max(0, limit - self.n_evaluations)]
 
     def fingerprints(self, splits: dict[Expression, Form]) -> dict[Expression, frozenset[bytes]]:
-        """Directions of the terms' values on a few rows: equal ones span the same fits. Only for forms without free constants."""
+        """Directions of the terms' values on a few rows.
+
+        Equal ones span the same fits. Only for forms without free constants.
+        """
         fixed = {form: split for form, split in splits.items() if split.n_free == 0}
         if not fixed:
             return {}

@@ -1,11 +1,12 @@
 r"""Constants of a fitted expression, polished on more rows than fit into a search.
 
-Gauss–Newton with the Jacobian taken in blocks of rows: each block is reduced to its triangular factor, and factors combine
-(:mod:`sobolev_novelty.projection`), so memory does not grow with the number of rows.
+Gauss–Newton with the Jacobian taken in blocks of rows: each block is reduced to its triangular factor, and factors
+combine (:mod:`sobolev_novelty.projection`), so memory does not grow with the number of rows.
 
 Notation
 --------
-``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``  residuals
+``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``
+residuals
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def polished(
     terms = form.terms
     coefficients = np.zeros(len(terms))
     for _ in range(N_STEPS):
-        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root, names)
+        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root=root, names=names)
         if step is None:
             break
         coefficients = coefficients + step[: len(terms)]
@@ -87,7 +88,7 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 
 
 def _gauss_newton_step(
-    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, root: FloatArray | None, names: tuple[str, ...]
+    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, *, root: FloatArray | None, names: tuple[str, ...]
 ) -> FloatArray | None:
     """Change of the coefficients and free constants that solves the linearised problem; None where it is not finite."""
     programs = kernels.compile_programs(form.terms, names)
@@ -116,7 +117,7 @@ def _moved(terms: tuple[Expression, ...], free: tuple[bool, ...], step: FloatArr
     moved = []
     start = 0
     for term in terms:
-        constants = np.array(term.constants)
-        moved.append(term.with_constants(constants + step[start : start + len(constants)]))
-        start += len(constants)
+        n_constants = len(term.constants)
+        moved.append(term.with_constants((np.array(term.constants) + step[start : start + n_constants]).tolist()))
+        start += n_constants
     return tuple(moved)
