@@ -45,3 +45,7 @@ def bad_assessment(X, y, *, seed, budget):
 
     judge.novelty = lambda *arguments: time.sleep(600)
     return linear(X, y, seed=seed, budget=budget)
+
+
+def recurse(X, y, *, seed, budget):
+    return recurse(X, y, seed=seed, budget=budget)

@@ -49,8 +49,8 @@ def results(store: Store) -> pd.DataFrame:
 def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None:
     pid_file = tmp_path / "pids"
     begin = time.monotonic()
-    result = run_isolated(order("hang", timeout=3.0, options={"pid_file": str(pid_file)}))
-    assert time.monotonic() - begin < 6.0
+    result = run_isolated(order("hang", timeout=5.0, options={"pid_file": str(pid_file)}))
+    assert time.monotonic() - begin < 15.0
     assert result["status"] == "timeout"
     pids = [int(pid) for pid in pid_file.read_text().split()]
     assert len(pids) == 2
@@ -60,12 +60,18 @@ def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None
 
 @pytest.mark.parametrize(
     ("method", "status", "word"),
-    [("hog", "memory", "GiB"), ("crash", "crashed", "SIGABRT"), ("fail", "failed", "no such luck")],
+    [
+        ("hog", "memory", "GiB"),
+        ("crash", "crashed", "SIGABRT"),
+        ("fail", "failed", "no such luck"),
+        ("recurse", "failed", "RecursionError"),
+    ],
 )
 def test_every_bad_end_has_a_status_and_a_reason(method: str, status: str, word: str) -> None:
     result = run_isolated(order(method))
     assert result["status"] == status
     assert word in result["traceback"]
+    assert len(result["traceback"]) < 9000
     assert result["machine"]
 
 

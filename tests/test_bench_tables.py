@@ -68,7 +68,7 @@ def test_failures_and_negative_scores_count_as_zero(store: Store) -> None:
     assert scores.loc[("genetic", "task00"), "r2"] == 0.0
     assert scores.loc[("genetic+novelty", "task19"), "r2"] == 0.0
     assert scores.loc[("genetic+novelty", "task19"), "failures"] == 1
-    np.testing.assert_allclose(scores.loc[("genetic", "task00"), "nmse"], 4.0)
+    np.testing.assert_allclose(scores.loc[("genetic", "task00"), "nmse"], 1.0)
     np.testing.assert_allclose(scores.loc[("genetic", "task05"), "novelty"], 0.7)
 
 
@@ -213,6 +213,18 @@ def test_the_qualification_table_names_the_papers_mean() -> None:
 
 def test_the_ablation_table_has_guided_methods_only(store: Store) -> None:
     assert ablation_table(store.frame()).frame["method"].tolist() == ["genetic+novelty"]
+
+
+def test_an_ablation_is_compared_with_the_full_method(tmp_path) -> None:
+    store = Store(tmp_path / "a.sqlite")
+    for method, r2 in (("mcts+novelty", 0.9), ("mcts+novelty, values only", 0.8)):
+        for k in range(12):
+            store.claim(Job(f"t{k}", method, 0))
+            result = {"status": "done", "r2_test": r2 - 0.01 * k, "complexity": 5, "novelties": "[1.0]", "sn_calls": 10}
+            store.finish(Job(f"t{k}", method, 0), result)
+    rows = ablation_table(store.frame()).frame.set_index("method")
+    np.testing.assert_allclose(rows.loc["mcts+novelty, values only", ["Δ NMSE", "from", "to"]].astype(float), 0.1)
+    assert rows.loc["mcts+novelty, values only", "paper NMSE"] == 0.0723
 
 
 def test_the_command_line_makes_tables_and_figures(store: Store, tmp_path) -> None:

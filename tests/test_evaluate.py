@@ -8,8 +8,8 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import TERMS, inputs, reference_signature
 
+from reference import TERMS, inputs, reference_signature
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ExpressionError, ParameterError, ParseError
 from sobolev_novelty.evaluate import as_expression, check_order, derivatives, evaluate

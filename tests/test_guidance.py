@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import TERMS, inputs, reference_matrix, reference_novelty
 
 import sobolev_novelty as sn
+from reference import TERMS, inputs, reference_matrix, reference_novelty
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ParameterError, ParseError
 from sobolev_novelty.evaluate import evaluate

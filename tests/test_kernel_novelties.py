@@ -51,7 +51,9 @@ def signature_matrix(terms: list[Expression], X: np.ndarray, order: int) -> np.n
 
 @pytest.mark.parametrize("order", [0, 1, 2])
 @pytest.mark.parametrize("n_samples", [40, 1000, 5003])
-def test_novelties_of_a_population_equal_the_definition(order: int, n_samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_novelties_of_a_population_equal_the_definition(
+    order: int, n_samples: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     X = np.random.default_rng(1).uniform(-1.5, 3.0, size=(4, n_samples))
     programs = compile_programs(random_population(order, 40, 6), NAMES)
     offsets = np.arange(0, 241, 6)
@@ -70,7 +72,15 @@ def test_novelties_of_a_population_equal_the_definition(order: int, n_samples: i
 
 def test_novelties_equal_separate_least_squares() -> None:
     X = np.random.default_rng(2).normal(size=(4, 700))
-    terms = [of("sin", "x0"), of("x0"), of("pow", "x0", 3.0), of("mul", "x0", "x1"), of("cos", "x2"), of(1.0), of("exp", "x3")]
+    terms = [
+        of("sin", "x0"),
+        of("x0"),
+        of("pow", "x0", 3.0),
+        of("mul", "x0", "x1"),
+        of("cos", "x2"),
+        of(1.0),
+        of("exp", "x3"),
+    ]
     ours = kernels.novelties(compile_programs(terms, NAMES), [0, len(terms)], X)
     np.testing.assert_allclose(ours.nu, by_least_squares(signature_matrix(terms, X, 1)), rtol=0.0, atol=1e-10)
     np.testing.assert_allclose(ours.lengths, np.linalg.norm(signature_matrix(terms, X, 1), axis=0), rtol=1e-12)
@@ -101,7 +111,9 @@ def test_a_null_term_has_novelty_zero_and_is_no_part_of_the_span() -> None:
     terms = [of("x0"), of("mul", 0.0, "x1"), of("sin", "x0")]
     ours = kernels.novelties(compile_programs(terms, NAMES), [0, 3], X)
     assert ours.nu[1] == 0.0 and ours.lengths[1] == 0.0
-    np.testing.assert_allclose(ours.nu[[0, 2]], by_least_squares(signature_matrix([terms[0], terms[2]], X, 1)), atol=1e-12)
+    np.testing.assert_allclose(
+        ours.nu[[0, 2]], by_least_squares(signature_matrix([terms[0], terms[2]], X, 1)), atol=1e-12
+    )
 
 
 def test_rows_that_are_not_finite_are_left_out_for_all_terms() -> None:
@@ -120,7 +132,11 @@ def test_too_few_rows_and_no_terms_have_a_status_and_no_number() -> None:
     X = np.random.default_rng(7).normal(size=(4, 50))
     X[0, 31:] = np.nan
     ours = kernels.novelties(compile_programs([of("x0"), of("x1")], NAMES), [0, 1, 1, 2], X, scales=np.ones(4))
-    assert [NoveltyStatus(s) for s in ours.status] == [NoveltyStatus.TOO_FEW_ROWS, NoveltyStatus.NO_TERMS, NoveltyStatus.OK]
+    assert [NoveltyStatus(s) for s in ours.status] == [
+        NoveltyStatus.TOO_FEW_ROWS,
+        NoveltyStatus.NO_TERMS,
+        NoveltyStatus.OK,
+    ]
     assert np.isnan(ours.nu[0]) and ours.nu[1] == 1.0 and ours.rows.tolist() == [31, 0, 50]
     assert "32" in NoveltyStatus.TOO_FEW_ROWS.sentence
 

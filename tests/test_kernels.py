@@ -1,8 +1,9 @@
-"""The compiled kernel equals the NumPy kernel, on every operator, order and instruction set, and refuses what it cannot run."""
+"""The compiled kernel equals the NumPy kernel on every operator and instruction set, and refuses what it cannot run."""
 
 from __future__ import annotations
 
 import multiprocessing
+import os
 import subprocess
 import sys
 
@@ -109,7 +110,9 @@ def test_jacobians_of_every_operator_equal_numpy_at_special_values(level: str) -
 def test_exponential_and_logarithm_are_right_to_the_last_digits(level: str) -> None:
     x = np.concatenate([np.linspace(-745.5, 710.0, 5001), np.logspace(-323, 308, 5001), [-746.0, 711.0, 1e300]])
     X = np.array([x])
-    exp, log = (kernels.derivatives(compile_programs([Expression.of(f, "x0")], ["x0"]), X)[0, 0] for f in ("exp", "log"))
+    exp, log = (
+        kernels.derivatives(compile_programs([Expression.of(f, "x0")], ["x0"]), X)[0, 0] for f in ("exp", "log")
+    )
     with np.errstate(all="ignore"):
         np.testing.assert_array_max_ulp(exp[exp > 1e-307], np.exp(x)[exp > 1e-307], 2)
         np.testing.assert_allclose(exp, np.exp(x), rtol=1e-15, atol=1e-323)
@@ -129,7 +132,7 @@ def test_sine_and_cosine_are_right_for_angles_of_any_size(size: float, level: st
 
 
 def sensitivity(programs: Programs, X: np.ndarray, order: int) -> np.ndarray:
-    """How much results move when the inputs move by rounding errors: what no two implementations can agree beyond."""
+    """How much results move when the inputs move by rounding errors: no two implementations can agree beyond."""
     reference = numpy_kernel.derivatives(programs, X, order)
     moved = [numpy_kernel.derivatives(programs, X * (1.0 + step), order) for step in (-1e-13, 1e-13)]
     with np.errstate(all="ignore"):
@@ -148,7 +151,7 @@ def test_random_programs_equal_numpy(batch: list[Expression], order: int, n_samp
     with np.errstate(all="ignore"):
         close = np.abs(ours - reference) <= 1e-9 * np.abs(reference) + 1e-11 + 1e3 * slack
     same = close | (ours == reference) | (np.isnan(ours) & np.isnan(reference)) | ~np.isfinite(slack)
-    # A derivative that overflows on the way is not finite either way; which of inf and nan depends on the order of products.
+    # A derivative that overflows on the way is lost either way: inf or nan depends on the order of products.
     both_lost = ~np.isfinite(ours) & ~np.isfinite(reference)
     assert (same | both_lost).all(), [str(e) for e in batch]
 
@@ -329,7 +332,10 @@ def population(n: int) -> tuple[Programs, np.ndarray]:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, n))
     forms = [
-        Expression.of("sin", Expression.of("add", Expression.of("mul", float(a[i]), "x0"), Expression.of("pow", "x1", float(b[i]))))
+        Expression.of(
+            "sin",
+            Expression.of("add", Expression.of("mul", float(a[i]), "x0"), Expression.of("pow", "x1", float(b[i]))),
+        )
         for i in range(n)
     ]
     return compile_programs(forms, NAMES), rng.uniform(0.5, 2.0, size=(3, 501))
@@ -343,7 +349,9 @@ def test_results_do_not_depend_on_the_number_of_threads(n_threads: int) -> None:
         np.testing.assert_array_equal(
             kernels.derivatives(programs, X, order), kernels.derivatives(programs, X, order, n_threads=n_threads)
         )
-    np.testing.assert_array_equal(kernels.jacobians(programs, X)[1], kernels.jacobians(programs, X, n_threads=n_threads)[1])
+    np.testing.assert_array_equal(
+        kernels.jacobians(programs, X)[1], kernels.jacobians(programs, X, n_threads=n_threads)[1]
+    )
     offsets, free, y = np.arange(0, 61, 3), np.ones(120, dtype=bool), np.sin(X[0]) + X[1]
     one, many = (kernels.fit(programs, offsets, free, X, y, n_threads=n) for n in (1, n_threads))
     np.testing.assert_array_equal(one.loss, many.loss)
@@ -368,7 +376,11 @@ def test_the_kernel_works_after_a_fork() -> None:
 def test_the_environment_chooses_the_kernel() -> None:
     script = "from sobolev_novelty.kernels import backend; b = backend(); print(b.name, b.is_compiled, b.reason)"
     result = subprocess.run(
-        [sys.executable, "-c", script], env={**__import__("os").environ, "SOBOLEV_KERNEL": "numpy"}, text=True, capture_output=True
+        [sys.executable, "-c", script],
+        env={**os.environ, "SOBOLEV_KERNEL": "numpy"},
+        text=True,
+        capture_output=True,
+        check=True,
     )
     assert result.stdout.split()[:2] == ["numpy", "False"] and "SOBOLEV_KERNEL" in result.stdout
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import reference_novelty
 
+from reference import reference_novelty
 from sobolev_novelty.projection import (
     GRAM_IS_ENOUGH,
     TAU_ID,
@@ -277,4 +277,4 @@ def test_conditional_novelty_of_terms_in_the_span_is_zero() -> None:
 
 
 def test_the_threshold_is_one_over_the_square_root_of_ten() -> None:
-    assert TAU_ID**2 == pytest.approx(0.1, rel=1e-15)
+    assert pytest.approx(0.1, rel=1e-15) == TAU_ID**2

@@ -10,9 +10,9 @@ import pytest
 import sympy
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import TERMS, inputs, reference_matrix, reference_novelty
 
 import sobolev_novelty as sn
+from reference import TERMS, inputs, reference_matrix, reference_novelty
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.report import Status, conditional_novelty, novelty, novelty_of_arrays
 from sobolev_novelty.terms import Term

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from reference import TERMS, inputs, reference_matrix
 
+from reference import TERMS, inputs, reference_matrix
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.parsing import parse

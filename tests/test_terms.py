@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from strategies import NAMES, all_constants, expressions
 
+from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluate import derivatives
-from sobolev_novelty.data import as_sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.terms import AdditiveTerms, Term, additive_terms, sum_of_terms
+from strategies import NAMES, all_constants, expressions
 
 SMOOTH = (
     "add",

@@ -2,11 +2,12 @@ r"""Linear coefficients and inner constants of fixed forms, for a whole populati
 
 Notation
 --------
-A candidate is a list of terms :math:`\phi_j(x;\theta)`. A fit finds :math:`\min_{b,\theta}\sum_n w_n (y_n - \sum_j b_j\phi_j(x_n;\theta))^2`:
+A candidate is a list of terms :math:`\phi_j(x;\theta)`. A fit finds :math:`\min_{b,\theta}\sum_n w_n (y_n - \sum_j
+b_j\phi_j(x_n;\theta))^2`:
 ``b`` by least squares, ``theta`` (the free constants inside the terms) by Levenberg–Marquardt with ``b`` projected out.
 
-Iterations are counted, never timed, and every random start is drawn from a seed of its own candidate, so that a result depends neither on
-the number of threads nor on the company a candidate is fitted in.
+Iterations are counted, never timed, and every random start is drawn from a seed of its own candidate, so that a
+result depends neither on the number of threads nor on the company a candidate is fitted in.
 """
 
 from __future__ import annotations
@@ -117,14 +118,16 @@ def fit_terms(
 
 
 def fit(expression: Expression, X: Any, y: Any, **options: Any) -> Fit:
-    """Fit one expression as a single term: one linear factor, and its inner constants. Options are those of :func:`fit_terms`.
+    """Fit one expression as a single term: one linear factor, and its inner constants.
+
+    Options are those of :func:`fit_terms`.
 
     Examples
     --------
     >>> import numpy as np
     >>> x = np.linspace(0.5, 3.0, 50)[:, None]
-    >>> fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5, n_iterations=30).terms[0].constants[0].__round__(6)
-    1.5
+    >>> fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5,
+    n_iterations=30).terms[0].constants[0].__round__(6) 1.5
     """
     return fit_terms([[expression]], X, y, **options)[0]
 

@@ -75,13 +75,13 @@ class Residuals:
 
 
 def factor(Psi: FloatArray) -> FloatArray:
-    """R with RᵀR = ΨᵀΨ, by Householder QR; at most m rows."""
+    """R with RᵀR = ΨᵀΨ, by Householder QR; at most m rows. Leading axes are a stack of matrices."""
     return np.asarray(np.linalg.qr(Psi, mode="r"))
 
 
 def combine(first: FloatArray, second: FloatArray) -> FloatArray:
     """The factor of two row blocks from the factors of each (TSQR)."""
-    return factor(np.concatenate([first, second]))
+    return factor(np.concatenate([first, second], axis=-2))
 
 
 def residuals(Psi: FloatArray) -> Residuals:

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
 #: Wraps a loop to show how far it is.
 Progress = Callable[[range], Iterable[int]]
 
+#: Why rows are not used, in the order in which a row is asked.
+DROP_REASONS = (
+    "an input is missing or not finite",
+    "a term's value is not finite",
+    "a term's derivative is not finite",
+)
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
 
@@ -317,8 +323,8 @@ def novelty(
     [1.0, 1.0]
     """
     sample = as_sample(X, names)
-    geometry = Geometry(order, _three(weights), coordinates)
-    expression, terms, notes = _terms_of(equation, sample)
+    geometry = Geometry(order, three_weights(weights), coordinates)
+    expression, terms, notes = terms_of(equation, sample.names)
     found = signatures([term.expression for term in terms], sample, geometry)
     report = _report(
         found, np.array([term.coefficient for term in terms]), tuple(str(t.expression) for t in terms),
@@ -362,7 +368,9 @@ def novelty_of_arrays(
     >>> novelty_of_arrays([x, x**2], [[1 + 0 * x], [2 * x]]).nu.round(3)
     array([0.491, 0.491])
     """
-    geometry = Geometry(0 if gradients is None else 1, _three(weights), "raw" if scales is None else "standardized")
+    geometry = Geometry(
+        0 if gradients is None else 1, three_weights(weights), "raw" if scales is None else "standardized"
+    )
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
     m = found.Psi.shape[1]
     b = np.ones(m) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
@@ -399,13 +407,14 @@ def conditional_novelty(
     return conditional_residuals(found.Psi[:, : len(given)], found.Psi[:, len(given) :])
 
 
-def _terms_of(equation: Any, sample: Sample) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+    """The expression (None for a list of terms), its terms, and notes on how they were split."""
     if isinstance(equation, list | tuple):
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, sample.names)) for p in equation)
+        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
         return None, tuple(parts), ()
-    expression = as_expression(equation, sample.names)
+    expression = as_expression(equation, names)
     found = additive_terms(expression)
     notes = tuple(
         f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
@@ -418,8 +427,7 @@ def _report(
     geometry: Geometry, names: tuple[str, ...], tau: float, terms: tuple[Term, ...] | None,
     expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
 ) -> NoveltyReport:  # fmt: skip
-    if not 0.0 <= tau <= 1.0:
-        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
+    check_tau(tau)
     m = len(labels)
     if found.status is not Status.OK:
         result, nu, lengths, is_null = None, np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=bool)
@@ -432,6 +440,12 @@ def _report(
         dropped={why: n for why, n in dropped.items() if n}, geometry=geometry, names=names, tau=tau,
         expression=expression, residuals=result, bootstrap=None, notes=notes,
     )  # fmt: skip
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a threshold that no novelty can have."""
+    if not 0.0 <= tau <= 1.0:
+        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
 
 
 def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
@@ -476,37 +490,56 @@ def _dropped(found: Signatures, sample: Sample, terms: tuple[Term, ...]) -> dict
     bad_input = ~np.isfinite(sample.X[columns]).all(axis=0)
     bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
     bad_derivative = ~found.used & ~bad_value & ~bad_input
-    reasons = {
-        "an input is missing or not finite": int((bad_input & ~found.used).sum()),
-        "a term's value is not finite": int(bad_value.sum()),
-        "a term's derivative is not finite": int(bad_derivative.sum()),
-    }
-    return {why: n for why, n in reasons.items() if n}
+    rows = ((bad_input & ~found.used), bad_value, bad_derivative)
+    return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True) if bad.any()}
 
 
 def _data_notes(found: Signatures, sample: Sample, geometry: Geometry) -> tuple[str, ...]:
+    n_finite = np.isfinite(found.values).sum(axis=1)
+    scales = sample.scales()
+    notes = data_notes(
+        sample.names, scales, geometry, status=found.status, n_finite=n_finite, n_samples=len(found.used)
+    )
+    return notes + _null_notes(found, ())
+
+
+def data_notes(
+    names: tuple[str, ...],
+    scales: FloatArray,
+    geometry: Geometry,
+    *,
+    status: Status,
+    n_finite: npt.NDArray[np.integer[Any]],
+    n_samples: int,
+) -> tuple[str, ...]:
+    """What a reader should know of the sample; ``n_finite`` counts the rows where each term's value is finite."""
     notes = [
         f"Column '{name}' is constant: it carries no derivative information along this input."
-        for name, scale in zip(sample.names, sample.scales(), strict=True)
+        for name, scale in zip(names, scales, strict=True)
         if scale == 0.0 and geometry.coordinates == "standardized"
     ]
-    if found.status is Status.TOO_FEW_ROWS and found.Psi.shape[1]:
-        worst = int(np.argmin(np.isfinite(found.values).sum(axis=1)))
-        n_finite = int(np.isfinite(found.values[worst]).sum())
+    if status is Status.TOO_FEW_ROWS:
+        worst = int(np.argmin(n_finite))
         notes.append(
-            f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain."
+            f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."
         )
-    return tuple(notes) + _null_notes(found, ())
+    return tuple(notes)
 
 
 def _null_notes(found: Signatures, labels: tuple[str, ...]) -> tuple[str, ...]:
     if found.status is not Status.OK:
         return ()
     null = np.flatnonzero(~found.Psi.any(axis=0))
-    return tuple(f"Term {labels[i] if labels else i} is zero on the sample (null): its novelty is 0." for i in null)
+    return tuple(null_note(labels[i] if labels else i) for i in null)
 
 
-def _three(weights: tuple[float, ...]) -> tuple[float, float, float]:
+def null_note(term: object) -> str:
+    """What is said of a term whose signature is zero."""
+    return f"Term {term} is zero on the sample (null): its novelty is 0."
+
+
+def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
+    """λ₀, λ₁ and λ₂; those not given are 1."""
     padded = tuple(float(w) for w in weights) + (1.0,) * max(0, 3 - len(weights))
     if len(padded) != 3:
         raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")

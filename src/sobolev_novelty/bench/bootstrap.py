@@ -18,6 +18,9 @@ import numpy as np
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.kernels import FloatArray
 
+#: With fewer tasks than this an interval is not worth its name.
+MIN_TASKS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -36,8 +39,8 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves zero out."""
-        return self.lower > 0.0 or self.upper < 0.0
+        """Whether the interval leaves zero out, on ten tasks or more."""
+        return self.n_tasks >= MIN_TASKS and (self.lower > 0.0 or self.upper < 0.0)
 
 
 def paired_difference(
@@ -62,7 +65,7 @@ def paired_difference(
 
     Examples
     --------
-    >>> a = np.array([0.1, 0.5, 0.9, 0.4])
+    >>> a = np.linspace(0.1, 0.9, 12)
     >>> d = paired_difference(a, a + 0.1)
     >>> round(d.value, 3), round(d.lower, 3), round(d.upper, 3), d.is_clear
     (0.1, 0.1, 0.1, True)

@@ -133,6 +133,8 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
     if shown.empty:
         raise DataError("No method has a multi-term expression with R² ≥ 0.8: there is nothing to draw.")
     figure = _figure(6.0, 4.4)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     axes = figure.add_subplot()
     for row in shown.to_dict("records"):
         is_truth = row["method"] == GROUND_TRUTH
@@ -152,6 +154,10 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
             fontsize=7,
         )
     axes.set(xscale="log", ylim=(0, 1), xlabel="mean complexity (nodes)", ylabel="mean term novelty")
+    axes.margins(x=0.15)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     axes.axhline(1 / np.sqrt(10), linestyle="--", color="#c8c8c8", linewidth=0.8, zorder=1)
     return figure
 

@@ -36,7 +36,7 @@ def main() -> None:
     except MemoryError:
         result.update(status="memory", traceback=f"More than {order['memory']} GiB of address space were needed.")
     except BaseException:
-        result.update(status="failed", traceback=traceback.format_exc())
+        result.update(status="failed", traceback=_shortened(traceback.format_exc()))
     _write(order, result, is_final=True)
     # Native threads of a method may not want to end.
     os._exit(0)
@@ -66,6 +66,11 @@ def _run(order: dict[str, Any], result: dict[str, Any]) -> None:
     result.update(assess_novelty(found.expression, part))
     _write(order, result)
     result.update(assess_exactness(found.expression, part))
+
+
+def _shortened(text: str) -> str:
+    """A runaway recursion leaves half a megabyte of traceback: its ends say all."""
+    return text if len(text) <= 8000 else f"{text[:4000]}\n… {len(text) - 8000} characters …\n{text[-4000:]}"
 
 
 def _write(order: dict[str, Any], result: dict[str, Any], *, is_final: bool = False) -> None:

@@ -40,7 +40,7 @@ def as_vector(values: npt.ArrayLike, name: str, length: int) -> FloatArray:
 def as_offsets(values: npt.ArrayLike, name: str, last: int) -> OffsetArray:
     """``values`` as int64 that ascend from 0 to ``last``."""
     array = np.ascontiguousarray(values, dtype=np.int64)
-    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (np.diff(array) < 0).any():
+    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (array[1:] < array[:-1]).any():
         raise KernelError(f"'{name}' must ascend from 0 to {last}. Got {np.array2string(array, threshold=8)}.")
     return array
 
@@ -58,7 +58,7 @@ def check_threads(n_threads: int) -> int:
 
 
 def check_programs(programs: Programs, n_features: int) -> None:
-    """Raise where a program is no tree over known operators, columns and constants (the compiled kernel checks in C)."""
+    """Raise where a program is no tree over known operators, columns and constants (the C kernel has its own check)."""
     codes, offsets, constant_offsets = programs.codes, programs.offsets, programs.constant_offsets
     if len(offsets) < 1 or len(offsets) != len(constant_offsets):
         raise KernelError("'offsets' and 'constant_offsets' must have the same length, at least 1.")

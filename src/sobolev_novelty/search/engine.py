@@ -1,7 +1,9 @@
 """The contract between engines and the loop: engines propose forms, the loop fits, scores and decides.
 
-An engine never evaluates a candidate. ``propose`` returns forms (expressions whose constants are starting values), the loop fits their
-constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored candidates back. The Sobolev signal enters an
+An engine never evaluates a candidate. ``propose`` returns forms (expressions whose constants are starting values), the
+loop fits their
+constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored candidates back. The
+Sobolev signal enters an
 engine as an object it is given (``guidance``), never as a subclass.
 """
 
@@ -21,7 +23,24 @@ from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 
 #: Operators engines may use unless told otherwise.
-DEFAULT_OPERATORS = ("add", "sub", "mul", "div", "neg", "square", "cube", "sqrt", "inv", "exp", "log", "sin", "cos", "tanh", "arcsin")
+DEFAULT_OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "square",
+    "cube",
+    "sqrt",
+    "inv",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tanh",
+    "arcsin",
+    "arccos",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +70,9 @@ class Problem:
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
         if unknown:
-            raise ParameterError(f"'operators' names unknown ones: {', '.join(unknown)}. Known: {', '.join(OPERATORS)}.")
+            raise ParameterError(
+                f"'operators' names unknown ones: {', '.join(unknown)}. Known: {', '.join(OPERATORS)}."
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

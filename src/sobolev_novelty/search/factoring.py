@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from functools import lru_cache
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
@@ -17,8 +18,13 @@ Sum = list[Product]
 _SUMS = (OPERATORS["add"], OPERATORS["sub"], OPERATORS["neg"])
 
 
+@lru_cache(
+    maxsize=4096
+)  # operands are met again and again, and without it the recursion would be exponential in the depth
 def factored(expression: Expression) -> Expression:
     """The shortest of the expression as it is and with common factors taken out, inside functions too.
+
+    Roots are taken apart as if their factors were positive; it is for the loop to judge the result on the data.
 
     Examples
     --------
@@ -86,14 +92,24 @@ def _collect(expression: Expression, power: float, powers: dict[Expression, floa
     if name == "neg" and power.is_integer():
         inner = _collect(expression.children[0], power, powers)
         return None if inner is None else inner * (-1.0) ** power
-    # The root of a square is not the base itself, so roots are seen through only on the way to whole powers.
-    if name in _POWERS and (name != "sqrt" or not _has_even_power(expression.children[0])):
-        return _collect(expression.children[0], power * _POWERS[name], powers) if _is_safe(power, name) else _keep(expression, power, powers)
-    return _keep(expression, power, powers)
+    inner = _inner_power(expression)
+    if inner is None or not (power.is_integer() or name == "inv"):
+        return _keep(expression, power, powers)
+    return _collect(expression.children[0], power * inner, powers)
 
 
-def _is_safe(power: float, name: str) -> bool:
-    return power.is_integer() or name in ("inv",)
+def _inner_power(expression: Expression) -> float | None:
+    """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not
+    x."""
+    head = expression.head
+    if not isinstance(head, Operator):
+        return None
+    if head.name == "pow":
+        exponent = expression.children[1].head
+        return exponent if isinstance(exponent, float) and exponent.is_integer() else None
+    if head.name == "sqrt" and _has_even_power(expression.children[0]):
+        return None
+    return _POWERS.get(head.name)
 
 
 def _has_even_power(expression: Expression) -> bool:
@@ -101,7 +117,10 @@ def _has_even_power(expression: Expression) -> bool:
 
 
 def _keep(expression: Expression, power: float, powers: dict[Expression, float]) -> float:
-    base = flattened(expression) if not (isinstance(expression.head, Operator) and expression.head.name in _POWERS) else expression
+    head = expression.head
+    base = expression
+    if isinstance(head, Operator) and head.name not in (*_POWERS, "mul", "div", "pow"):
+        base = flattened(expression)
     powers[base] = powers.get(base, 0.0) + power
     return 1.0
 

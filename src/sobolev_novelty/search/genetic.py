@@ -1,10 +1,15 @@
 """Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
 
-A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring (crossover and mutation of
-parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which does not use the
-signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a :class:`~sobolev_novelty.guidance.TermArchive`
-keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further candidates add archive terms
-to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against the terms already there.
+A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
+(crossover and mutation of
+parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which
+does not use the
+signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a
+:class:`~sobolev_novelty.guidance.TermArchive`
+keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further
+candidates add archive terms
+to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against
+the terms already there.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from sobolev_novelty.projection import conditional_residuals
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.signatures import Geometry
@@ -30,13 +36,16 @@ from sobolev_novelty.signatures import Geometry
 ARCHIVE_ROWS = 200
 #: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
 N_DONORS, N_EXTENDED = 20, 4
+#: Best expressions for which shorter spellings are sought.
+N_REWRITTEN = 5
 #: Terms taken from each of the two rankings.
 N_RANKED = 6
 
 
 @dataclass(slots=True)
 class StructuralForms:
-    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state stays plain data."""
+    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state
+    stays plain data."""
 
     problem: Problem
     seed: int
@@ -75,6 +84,7 @@ class GeneticState(State):
     compared: Sample | None = None
     compared_y: FloatArray | None = None
     rewritten: set[Expression] = field(default_factory=set)
+    genomes: dict[Expression, Genome] = field(default_factory=dict)
     generation: int = 0
 
 
@@ -148,17 +158,21 @@ class Genetic(Engine):
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if self.guidance is not None:
             forms += self._assembled(state, self.guidance)
-        limit = state.problem.max_complexity
-        return [form for form in dict.fromkeys(forms) if form.complexity <= limit]
+        limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
+        spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
+        return [form for form in spelled if form is not None and form.complexity <= limit]
 
     def observe(self, state: State, scored: list[Candidate]) -> State:
         assert isinstance(state, GeneticState)
         distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
-        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity, str(c.expression)))
+        # Sorting is stable: of equals the one found first stays in front.
+        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity))
         state.population = ranked[: self.population_size]
+        kept = {c.expression for c in state.population}
+        state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
         if state.archive is not None and state.compared is not None:
-            terms = [term for c in state.population[:N_DONORS] for term in split_form(c.expression).terms if term.variables]
+            terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
             state.archive.update(terms, state.compared)
             state.n_novelty_calls += 1
         return state
@@ -169,7 +183,9 @@ class Genetic(Engine):
         if not state.population:
             return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
         children = []
-        for _ in range(self.n_offspring):
+        # While structural forms come, they get most of the time.
+        busy = state.structural is not None and not state.structural.is_exhausted
+        for _ in range(self.n_offspring // 3 if busy else self.n_offspring):
             child = self._parent(state, rng)
             if rng.random() < self.crossover:
                 child = crossed(child, self._parent(state, rng), vocabulary, rng)
@@ -184,17 +200,18 @@ class Genetic(Engine):
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
         best = int(rng.integers(0, len(state.population), self.tournament_size).min())
-        return split_form(state.population[best].expression).terms
+        return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
         """Shorter spellings of the best, each tried once."""
-        fresh = [c.expression for c in state.population[:10] if c.expression not in state.rewritten]
+        fresh = [c.expression for c in state.population[:N_REWRITTEN] if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
         shorter = ((e, factored(e)) for e in fresh if e.complexity <= 80)
         return [new for old, new in shorter if new.complexity < old.complexity]
 
     def _assembled(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
-        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix D.1)."""
+        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix
+        D.1)."""
         archive, sample, y = state.archive, state.compared, state.compared_y
         assert archive is not None and sample is not None and y is not None
         if not len(archive):
@@ -203,7 +220,7 @@ class Genetic(Engine):
         offered = _columns(archive.terms, sample, geometry)
         forms = []
         for candidate in state.population[:N_EXTENDED]:
-            terms = split_form(candidate.expression).terms
+            terms = _genome(state, candidate)
             if len(terms) >= self.max_terms:
                 continue
             own = _columns(terms, sample, geometry)
@@ -214,6 +231,13 @@ class Genetic(Engine):
             chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
             forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
         return forms
+
+
+def _genome(state: GeneticState, candidate: Candidate) -> Genome:
+    """The terms of a candidate, split once."""
+    if candidate.expression not in state.genomes:
+        state.genomes[candidate.expression] = split_form(candidate.expression).terms
+    return state.genomes[candidate.expression]
 
 
 def _variable_weights(problem: Problem) -> Sequence[float]:
@@ -227,7 +251,10 @@ def _variable_weights(problem: Problem) -> Sequence[float]:
 
 def _columns(terms: Sequence[Expression], sample: Sample, geometry: Geometry) -> FloatArray:
     """Signatures as columns, values first; entries that are not finite are 0."""
-    rows = derivatives(list(terms), sample, geometry.order) * geometry.block_factors(geometry.scales(sample))[None, :, None]
+    rows = (
+        derivatives(list(terms), sample, geometry.order)
+        * geometry.block_factors(geometry.scales(sample))[None, :, None]
+    )
     rows[~np.isfinite(rows)] = 0.0
     return np.asarray(rows.reshape(len(terms), -1).T)
 

@@ -1,6 +1,7 @@
 """Random expressions, crossover and mutation on sums of terms: the genetic engine's hands.
 
-A genome is a tuple of terms without coefficients; the loop fits the coefficients. Every function takes a generator and returns a new genome.
+A genome is a tuple of terms without coefficients; the loop fits the coefficients. Every function takes a generator and
+returns a new genome.
 """
 
 from __future__ import annotations
@@ -38,7 +39,14 @@ class Vocabulary:
     max_term_size: int = 25
 
     @classmethod
-    def of(cls, names: Sequence[str], weights: Sequence[float], operators: Sequence[str], max_terms: int, max_term_size: int) -> Vocabulary:
+    def of(
+        cls,
+        names: Sequence[str],
+        weights: Sequence[float],
+        operators: Sequence[str],
+        max_terms: int,
+        max_term_size: int,
+    ) -> Vocabulary:
         rows = [OPERATORS[name] for name in operators if name not in ("neg",)]
         total = sum(weights)
         return cls(
@@ -51,7 +59,11 @@ class Vocabulary:
         return Expression.of(self.names[int(rng.choice(len(self.names), p=self.weights))])
 
     def leaf(self, rng: np.random.Generator) -> Expression:
-        return self.variable(rng) if rng.random() < 0.85 else Expression.of(float(np.round(rng.normal(0.0, 2.0), 2)) or 1.0)
+        return (
+            self.variable(rng)
+            if rng.random() < 0.85
+            else Expression.of(float(np.round(rng.normal(0.0, 2.0), 2)) or 1.0)
+        )
 
 
 def random_tree(vocabulary: Vocabulary, rng: np.random.Generator, size: int) -> Expression:
@@ -77,7 +89,9 @@ def crossed(mother: Genome, father: Genome, vocabulary: Vocabulary, rng: np.rand
     """Terms of both parents, or a subtree of one inside a term of the other."""
     if rng.random() < 0.5:
         pool = list(dict.fromkeys(mother + father))
-        count = int(np.clip(rng.integers(1, max(len(mother), len(father)) + 2), 1, min(len(pool), vocabulary.max_terms)))
+        count = int(
+            np.clip(rng.integers(1, max(len(mother), len(father)) + 2), 1, min(len(pool), vocabulary.max_terms))
+        )
         return tuple(pool[i] for i in sorted(rng.choice(len(pool), count, replace=False)))
     place = int(rng.integers(len(mother)))
     term, donor = mother[place], father[int(rng.integers(len(father)))]
@@ -120,7 +134,9 @@ def _changed(genome: Genome, place: int, term: Expression) -> Genome:
 def _new_subtree(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
     place = _at_random(genome, rng)
     term = genome[place]
-    return _changed(genome, place, term.replace(int(rng.integers(len(term))), random_tree(vocabulary, rng, int(rng.integers(1, 6)))))
+    return _changed(
+        genome, place, term.replace(int(rng.integers(len(term))), random_tree(vocabulary, rng, int(rng.integers(1, 6))))
+    )
 
 
 def _new_token(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
@@ -161,7 +177,9 @@ def _wrapped(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -
 def _multiplied(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
     place = _at_random(genome, rng)
     op = "mul" if rng.random() < 0.6 else "div"
-    return _changed(genome, place, Expression.of(op, genome[place], random_tree(vocabulary, rng, int(rng.integers(1, 4)))))
+    return _changed(
+        genome, place, Expression.of(op, genome[place], random_tree(vocabulary, rng, int(rng.integers(1, 4))))
+    )
 
 
 def _hoisted(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
@@ -197,5 +215,6 @@ def _joined(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) ->
 
 
 _CHANGES: tuple[Callable[[Genome, Vocabulary, np.random.Generator], Genome], ...] = (
-    _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted, _with_constant, _joined,
+    _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted,
+    _with_constant, _joined,
 )  # fmt: skip

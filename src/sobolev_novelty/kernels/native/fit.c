@@ -13,12 +13,12 @@
 #include "kernel.h"
 
 #define DEPENDENT 1e-9       /* as in numpy_kernel.py */
-#define CONVERGED_STEP 1e-12
+#define CONVERGED_STEP 1e-10
 #define REDUNDANT 1e-6
 #define EXACT 1e-28
 #define COARSE 1e-8          /* smallest pivot of the normalised Phi'Phi that the products can be trusted with */
 #define REFINE 0.1           /* below this pivot b is refined once */
-#define CHUNK 512
+#define CHUNK 256
 
 enum { CONVERGED, MAX_ITERATIONS, SINGULAR, NON_FINITE };
 

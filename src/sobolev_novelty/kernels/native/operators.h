@@ -2,7 +2,7 @@
  *
  * a, b are the operands and v the value. The position of a row is its opcode, from 1; ARITY says in which of the two
  * lists the row's formulas stand. Append new rows at the end. The rows after N_OPERATORS are pow with a constant exponent and
- * large angles, never read from a program. EXP, LOG, SIN, COS are the includer's (fastmath.h, or math.h's). tests/test_kernels.py compares names and formulas with operators.py. */
+ * forms for some ranges of operands, never read from a program. EXP, LOG, SIN, COS are the includer's (fastmath.h or math.h). tests/test_kernels.py compares names and formulas with operators.py. */
 #ifndef SOBOLEV_OPERATORS_H
 #define SOBOLEV_OPERATORS_H
 
@@ -13,6 +13,7 @@ enum {
     OP_ABS, OP_SIGN, OP_MIN, OP_MAX, OP_ARCSINH, OP_ARCCOSH, OP_ARCTANH, OP_LOG1P, OP_SIGMOID, OP_GPDIV, OP_GPLOG,
     OP_GPINV, OP_LOGABS, OP_SQRTABS, OP_POWABS, OP_AQ,
     OP_HALF, OP_POW4, OP_POW5, OP_POW6, OP_POWM2, OP_POWM3, OP_POWM4, OP_SIN_LARGE, OP_COS_LARGE,
+    OP_EXP_PLAIN, OP_LOG_PLAIN,
     N_ALL_OPERATORS
 };
 #define N_OPERATORS OP_AQ
@@ -89,7 +90,9 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(POWM3, 1.0 / (a * a * a), -3.0 / ((a * a) * (a * a)), 12.0 / ((a * a) * (a * a) * a))                             \
     U(POWM4, 1.0 / ((a * a) * (a * a)), -4.0 / ((a * a) * (a * a) * a), 20.0 / ((a * a * a) * (a * a * a)))             \
     U(SIN_LARGE, sin(a), cos(a), -v)                                                                                    \
-    U(COS_LARGE, cos(a), -sin(a), -v)
+    U(COS_LARGE, cos(a), -sin(a), -v)                                                                                   \
+    U(EXP_PLAIN, EXP_PLAIN(a), v, v)                                                                                    \
+    U(LOG_PLAIN, LOG_PLAIN(a), 1.0 / a, -1.0 / (a * a))
 
 /* B(name, value, f_a, f_b, f_aa, f_ab, f_bb) */
 #define BINARY_OPERATORS(B)                                                                                             \

@@ -7,6 +7,8 @@
 #define LOG log
 #define SIN sin
 #define COS cos
+#define EXP_PLAIN exp
+#define LOG_PLAIN log
 
 double scalar_value(int op, double a, double b) {
     switch (op) {

@@ -2,7 +2,8 @@ r"""Bounded dictionaries over a few variables: monomials, functions of simple ar
 
 Notation
 --------
-A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when it is chosen: most
+A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when
+it is chosen: most
 columns never are, so expressions are not built in advance.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -79,7 +81,11 @@ _MANY: tuple[tuple[float, ...], float] = ((-2, -1, 1, 2), 3)
 
 
 def exponent_table(
-    n_variables: int, positive: Sequence[bool], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
+    n_variables: int,
+    positive: Sequence[bool],
+    *,
+    max_total: float | None = None,
+    choices: tuple[float, ...] | None = None,
 ) -> FloatArray:
     """Exponent vectors of the monomials of a dictionary, simplest first, the constant left out."""
     default_choices, default_total = _EXPONENTS.get(n_variables, _MANY)
@@ -134,18 +140,20 @@ def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
 
 
 def _pair_sums(variables: Sequence[Variable]) -> Dictionary:
-    values, recipes = [], []
+    values: list[FloatArray] = []
+    recipes: list[Recipe] = []
     for a, b in itertools.combinations(variables, 2):
         for name in ("sub", "add"):
             values.append(OPERATORS[name].value(a.values, b.values))
-            recipes.append(lambda name=name, a=a, b=b: Expression.of(name, a.expression, b.expression))
+            recipes.append(partial(Expression.of, name, a.expression, b.expression))
     n_rows = len(variables[0].values)
     return Dictionary(np.array(values).reshape(-1, n_rows), recipes)
 
 
 def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
     """Functions of the columns of ``base``: u(c·w)."""
-    values, recipes = [], []
+    values: list[FloatArray] = []
+    recipes: list[Recipe] = []
     for name in UNARY:
         if name not in operators:
             continue
@@ -153,11 +161,25 @@ def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float
         for scale in _scales(name, scales):
             with np.errstate(all="ignore"):
                 values.append(op.value(scale * base.values))
-            recipes.extend(
-                (lambda r=recipe, s=scale, n=name: Expression.of(n, _scaled(s, r()))) for recipe in base.recipes
-            )
+            recipes.extend(partial(_function_of, name, scale, recipe) for recipe in base.recipes)
     n_rows = base.values.shape[1]
     return Dictionary(np.concatenate(values) if values else np.zeros((0, n_rows)), recipes)
+
+
+def _function_of(name: str, scale: float, recipe: Recipe) -> Expression:
+    return Expression.of(name, _scaled(scale, recipe()))
+
+
+def _product_of(left: Recipe, right: Recipe) -> Expression:
+    return _multiplied(left(), right())
+
+
+def _sum_of(name: str, left: Recipe, right: Recipe) -> Expression:
+    return Expression.of(name, left(), right())
+
+
+def _scanned_of(name: str, c: float, recipe: Recipe) -> Expression:
+    return _scanned_expression(name, Expression.of("mul", c, recipe()))
 
 
 def _scales(name: str, scales: tuple[float, ...]) -> tuple[float, ...]:
@@ -178,9 +200,7 @@ def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dic
     left = left.head(n_left)
     with np.errstate(all="ignore"):
         values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
-    recipes: list[Recipe] = [
-        (lambda p=p, q=q: _multiplied(p(), q())) for p in left.recipes for q in right.recipes
-    ]
+    recipes: list[Recipe] = [partial(_product_of, p, q) for p in left.recipes for q in right.recipes]
     return Dictionary(values, recipes)
 
 
@@ -197,7 +217,9 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     n_rows = len(variables[0].values)
     positive = [v.is_positive for v in variables]
     monos = monomials(variables, exponent_table(d, positive)).head(2500)
-    inner = functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=(1.0, 0.5, 2.0) if d <= 2 else (1.0,))
+    inner = functions(
+        arguments(variables, limit=60 if d <= 2 else 90), operators, scales=(1.0, 0.5, 2.0) if d <= 2 else (1.0,)
+    )
     inner = distinct(inner)
     small = monomials(variables, exponent_table(d, positive, max_total=4 if d <= 2 else 2 if d > 4 else 3)).head(120)
     whole = constant(n_rows) + monos + inner + products(small, inner, limit=limit)
@@ -238,21 +260,30 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
         for name in _SCANNED:
             if not _scannable(name, operators):
                 continue
-            grid = np.linspace(0.3, 40.0, 150) if name in ("sin", "cos") else np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+            grid = (
+                np.linspace(0.3, 40.0, 150)
+                if name in ("sin", "cos")
+                else np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+            )
             for c in grid / size:
                 column = _scanned_value(name, c * w)
                 if np.isfinite(column).all():
                     values.append(column)
-                    recipes.append(lambda n=name, c=float(c), r=recipe: _scanned_expression(n, Expression.of("mul", c, r())))
+                    recipes.append(partial(_scanned_of, name, float(c), recipe))
     if not values:
         return empty(n_rows)
     scanned = Dictionary(np.array(values), recipes)
-    small = monomials(variables, exponent_table(d, [False] * d, max_total=3 if d == 1 else 1, choices=(-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)))
+    small = monomials(
+        variables,
+        exponent_table(d, [False] * d, max_total=3 if d == 1 else 1, choices=(-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)),
+    )
     return constant(n_rows) + small + scanned + products(small.head(6), scanned, limit=40_000)
 
 
 def _scannable(name: str, operators: Sequence[str]) -> bool:
-    needs = {"log1p": ("log",), "1/(1+w)": ("inv",), "1/(exp-1)": ("exp", "inv"), "sqrt(1+w)": ("sqrt",)}.get(name, (name,))
+    needs = {"log1p": ("log",), "1/(1+w)": ("inv",), "1/(exp-1)": ("exp", "inv"), "sqrt(1+w)": ("sqrt",)}.get(
+        name, (name,)
+    )
     return all(need in operators for need in needs)
 
 
@@ -291,7 +322,7 @@ def _sums_of_two(left: Dictionary, right: Dictionary, *, limit: int) -> Dictiona
         values = np.concatenate([left.values[rows] + right.values[cols], left.values[rows] - right.values[cols]])
     recipes: list[Recipe] = []
     for name in ("add", "sub"):
-        recipes.extend((lambda n=name, p=left.recipes[i], q=right.recipes[j]: Expression.of(n, p(), q())) for i, j in pairs)
+        recipes.extend(partial(_sum_of, name, left.recipes[i], right.recipes[j]) for i, j in pairs)
     return Dictionary(values, recipes)
 
 

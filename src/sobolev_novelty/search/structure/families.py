@@ -1,6 +1,8 @@
-r"""Exact relations in small families: polynomials, quotients of polynomials, and the same in sines, cosines and exponentials.
+r"""Exact relations in small families: polynomials, quotients of polynomials, and the same in sines, cosines and
+exponentials.
 
-Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole instead: if the full
+Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole
+instead: if the full
 least-squares problem is exact, columns are taken away as long as it stays exact.
 
 Notation
@@ -12,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.projection import factor
 from sobolev_novelty.search.structure.algebra import weighted_sum
 from sobolev_novelty.search.structure.columns import Dictionary, Variable, constant, exponent_table, monomials, products
 from sobolev_novelty.search.structure.pursuit import coefficients
@@ -26,7 +30,13 @@ from sobolev_novelty.search.structure.pursuit import coefficients
 EXACT = 1e-15
 #: Singular value, relative to unit columns, below which a null vector counts as exact.
 _NULL = 1e-9
-_DEGREES = {1: ((3, 2), (6, 5)), 2: ((2, 1), (3, 2), (5, 4)), 3: ((2, 1), (3, 2), (4, 3)), 4: ((2, 1), (2, 2)), 5: ((2, 1),)}
+_DEGREES = {
+    1: ((3, 2), (6, 5)),
+    2: ((2, 1), (3, 2), (5, 4)),
+    3: ((2, 1), (3, 2), (4, 3)),
+    4: ((2, 1), (2, 2)),
+    5: ((2, 1),),
+}
 _MAX_COLUMNS = 120
 #: Coefficients of a quotient that are this small compared with the largest are rounding.
 _NEGLIGIBLE = 1e-10
@@ -35,7 +45,10 @@ _NEGLIGIBLE = 1e-10
 def polynomials(variables: Sequence[Variable], degree: int) -> Dictionary:
     """1 and all monomials with non-negative exponents up to a total degree."""
     table = exponent_table(
-        len(variables), [False] * len(variables), max_total=degree, choices=tuple(float(k) for k in range(1, degree + 1))
+        len(variables),
+        [False] * len(variables),
+        max_total=degree,
+        choices=tuple(float(k) for k in range(1, degree + 1)),
     )
     return constant(len(variables[0].values)) + monomials(variables, table)
 
@@ -62,7 +75,9 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
     forms = []
     for degree in (2, 3) if d <= 4 else (2,):
         forms.append(_eliminated(polynomials(variables, degree), t))
-    laurent = monomials(variables, exponent_table(d, [False] * d, max_total=3 if d <= 3 else 2, choices=(-2.0, -1.0, 1.0, 2.0)))
+    laurent = monomials(
+        variables, exponent_table(d, [False] * d, max_total=3 if d <= 3 else 2, choices=(-2.0, -1.0, 1.0, 2.0))
+    )
     forms.append(_eliminated((constant(len(t)) + laurent).head(_MAX_COLUMNS), t))
     if d <= 4 and {"sin", "cos"} <= set(operators):
         phases = _phases(variables)
@@ -79,8 +94,7 @@ def _phases(variables: Sequence[Variable]) -> Dictionary:
         arguments.append(Variable(Expression.of("mul", a.expression, b.expression), a.values * b.values))
     for v, name in itertools.product(arguments[:8], ("sin", "cos")):
         value = OPERATORS[name].value(v.values)
-        recipe = lambda n=name, e=v.expression: Expression.of(n, e)  # noqa: E731
-        whole = whole + Dictionary(value[None], [recipe])
+        whole = whole + Dictionary(value[None], [partial(Expression.of, name, v.expression)])
     return whole
 
 
@@ -106,7 +120,11 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
     b = coefficients(dictionary.values[kept], t)
     sizes = np.abs(b) * np.linalg.norm(dictionary.values[kept], axis=1)
     return weighted_sum(
-        [(float(c), dictionary.expression(int(j))) for c, j, size in zip(b, kept, sizes, strict=True) if size > _NEGLIGIBLE * sizes.max()]
+        [
+            (float(c), dictionary.expression(int(j)))
+            for c, j, size in zip(b, kept, sizes, strict=True)
+            if size > _NEGLIGIBLE * sizes.max()
+        ]
     )
 
 
@@ -133,7 +151,7 @@ def _null_quotient(P: Dictionary, Q: Dictionary, t: FloatArray) -> Expression | 
     if not np.isfinite(lengths).all() or not (lengths > 0.0).all():
         return None
     unit = (both / lengths[:, None]).T
-    R = np.linalg.qr(unit, mode="r")
+    R = factor(unit)
     if np.linalg.svd(R[:, : len(P)], compute_uv=False)[-1] < 10 * _NULL:
         return None  # the numerator's columns are dependent by themselves: the null vector would say nothing about t
     kept = list(range(R.shape[1]))

@@ -47,7 +47,9 @@ class Outer:
     needs: tuple[str, ...]
 
 
-def _where(condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray | None]:
+def _where(
+    condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]
+) -> Callable[[FloatArray], FloatArray | None]:
     def guarded(y: FloatArray) -> FloatArray | None:
         if not condition(y):
             return None
@@ -62,32 +64,42 @@ def _positive(y: FloatArray) -> bool:
     return bool((y > 0.0).all())
 
 
+def _written(*names: str) -> Wrap:
+    """The composition of unary operators, innermost first."""
+
+    def wrap(e: Expression) -> Expression:
+        for name in names:
+            e = Expression.of(name, e)
+        return e
+
+    return wrap
+
+
+def _bose(e: Expression) -> Expression:
+    return Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0))
+
+
+def _within(low: float, high: float) -> Callable[[FloatArray], bool]:
+    return lambda y: bool(((y >= low) & (y <= high)).all())
+
+
 OUTERS: tuple[Outer, ...] = (
     Outer("identity", lambda y: y, lambda e: e, ()),
-    Outer("sqrt", _where(lambda y: bool((y >= 0.0).all()), np.square), lambda e: Expression.of("sqrt", e), ("sqrt",)),
-    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), lambda e: Expression.of("inv", e), ("inv",)),
-    Outer(
-        "inverse sqrt", _where(_positive, lambda y: y**-2.0),
-        lambda e: Expression.of("inv", Expression.of("sqrt", e)), ("inv", "sqrt"),
-    ),
-    Outer("exp", _where(_positive, np.log), lambda e: Expression.of("exp", e), ("exp",)),
-    Outer("square", _where(_positive, np.sqrt), lambda e: Expression.of("square", e), ("square",)),
-    Outer("log", _where(lambda y: bool(np.abs(y).max() < 50.0), np.exp), lambda e: Expression.of("log", e), ("log",)),
-    Outer(
-        "arcsin", _where(lambda y: bool((np.abs(y) <= np.pi / 2).all()), np.sin), lambda e: Expression.of("arcsin", e), ("arcsin",)
-    ),
-    Outer(
-        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arcsin",)
-    ),
-    Outer(
-        "1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)),
-        lambda e: Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0)), ("exp", "inv"),
-    ),
-)  # fmt: skip
+    Outer("sqrt", _where(_within(0.0, np.inf), np.square), _written("sqrt"), ("sqrt",)),
+    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), _written("inv"), ("inv",)),
+    Outer("inverse sqrt", _where(_positive, lambda y: y**-2.0), _written("sqrt", "inv"), ("inv", "sqrt")),
+    Outer("exp", _where(_positive, np.log), _written("exp"), ("exp",)),
+    Outer("square", _where(_positive, np.sqrt), _written("square"), ("square",)),
+    Outer("log", _where(_within(-50.0, 50.0), np.exp), _written("log"), ("log",)),
+    Outer("arcsin", _where(_within(-np.pi / 2, np.pi / 2), np.sin), _written("arcsin"), ("arcsin",)),
+    Outer("arccos", _where(_within(0.0, np.pi), np.cos), _written("arccos"), ("arccos",)),
+    Outer("1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)), _bose, ("exp", "inv", "sub")),
+)
 
 
 def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
-    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left out."""
+    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left
+    out."""
     batches = _batches(problem, rng)
     while True:
         try:
@@ -115,7 +127,9 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for outer, t in targets:
         yield [outer.apply(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
     for outer, t in targets:
-        yield [outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [
+            outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)
+        ]
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
@@ -161,7 +175,11 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
         return []
     simple = [nearest_simple(k, 0.02) for k in powers[:-1]]
     rounded = [round(2.0 * k) / 2.0 if s is None else s for k, s in zip(powers[:-1], simple, strict=True)]
-    return [_times_constant(sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True)))]
+    return [
+        _times_constant(
+            sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True))
+        )
+    ]
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -172,7 +190,7 @@ def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expre
     basis = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))]).T
     Q, _ = np.linalg.qr(basis)
     spread = np.ptp(t)
-    forms = []
+    forms: list[Expression] = []
     for sign in (1.0, -1.0):
         edge = float((sign * t).min())
 
@@ -268,7 +286,11 @@ def _fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -
     rows = dictionary.values[list(columns)]
     b = coefficients(rows, t)
     sizes = np.abs(b) * np.linalg.norm(rows, axis=1)
-    parts = [(float(c), dictionary.expression(j)) for c, j, size in zip(b, columns, sizes, strict=True) if size > ROUNDING * sizes.max()]
+    parts = [
+        (float(c), dictionary.expression(j))
+        for c, j, size in zip(b, columns, sizes, strict=True)
+        if size > ROUNDING * sizes.max()
+    ]
     return weighted_sum(parts)
 
 
@@ -335,7 +357,9 @@ def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dict
     if len(base) < 2:
         return []
     n = len(base)
-    both = np.concatenate([base.values, base.values[1:] * t])  # column 0 is the constant, and t·1 would explain everything
+    both = np.concatenate(
+        [base.values, base.values[1:] * t]
+    )  # column 0 is the constant, and t·1 would explain everything
     found = pursue(both, t, n_terms=4, exact=EXACT)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
