@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -383,7 +384,7 @@ def predict(
 
     with one_line_errors(as_json):
         frame = predict_command(model, data, out=out, index=index)
-        values = [value if value == value else None for value in frame["prediction"].tolist()]
+        values = [None if math.isnan(value) else value for value in frame["prediction"].tolist()]
         if as_json:
             _print_json({"predictions": values, "out": None if out is None else str(out)})
         elif out is None:
