@@ -10,16 +10,18 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.structure.algebra import nearest_simple, product, weighted_sum
 from sobolev_novelty.search.structure.columns import (
     Dictionary,
     Variable,
     additive_dictionary,
+    algebraic_factors,
     constant,
     empty,
     exponent_table,
-    factor_dictionary,
+    functional_factors,
     monomials,
     scanned_dictionary,
 )
@@ -252,7 +254,10 @@ def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expressio
     yield [reduced.wrap(form) for form in early]
     few, t = _screen(reduced.variables), reduced.target[:SCREEN_ROWS]
     if d <= 5:
-        yield [reduced.wrap(form) for form in _product_forms(few, t, operators)]
+        algebraic = algebraic_factors(few)
+        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, algebraic)]
+        functional = functional_factors(few, operators)
+        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, functional + algebraic)]
     if d > 4:
         return
     additive = additive_dictionary(few, operators)
@@ -309,13 +314,14 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> tup
     return columns
 
 
-def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
+def _product_forms(
+    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary
+) -> list[Expression]:
     """c · Π fᵏ: a sum in the logarithms."""
     sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
-    factors = factor_dictionary(variables, operators)
     nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
     factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
@@ -328,7 +334,7 @@ def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequ
         + [np.log(np.abs(v.values))[None] for v in simple]
         + [np.log(np.abs(factors.values)), powers_of_e.values]
     )
-    found = pursue(logs, np.log(size), n_terms=3, start=range(n_free), exact=EXACT)
+    found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = combination.columns
@@ -342,13 +348,23 @@ def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequ
             rounded = nearest_simple(float(k), 0.02)
             power = round(2.0 * float(k)) / 2.0 if rounded is None else rounded
             if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else factors.expression(j - n_free)
+                base = simple[j - 1].expression if j < n_free else _positive_side(factors, j - n_free)
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
         forms.append(_times_constant(sign * scale if sign else scale, product(parts)))
     return forms
+
+
+def _positive_side(factors: Dictionary, j: int) -> Expression:
+    """The factor, turned around where it is negative: a root of it must be real. The coefficient takes the sign."""
+    expression = factors.expression(j)
+    if not (factors.values[j] < 0.0).all():
+        return expression
+    if expression.head is OPERATORS["sub"]:
+        return Expression.of("sub", expression.children[1], expression.children[0])
+    return Expression.of("neg", expression)
 
 
 def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dictionary) -> list[Expression]:
