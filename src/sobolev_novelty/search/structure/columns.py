@@ -228,6 +228,16 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     return distinct(whole)
 
 
+def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
+    """The simplest columns for sums, with one family of functions: greed errs less often among few."""
+    d = len(variables)
+    n_rows = len(variables[0].values)
+    positive = [v.is_positive for v in variables]
+    monos = monomials(variables, exponent_table(d, positive, max_total=2)).head(80)
+    inner = distinct(functions(arguments(variables, limit=12), functions_used))
+    return distinct(constant(n_rows) + monos + inner + products(monos, inner, limit=4000))
+
+
 def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
     """Columns for products: q + p and q − p for monomials p, q without a common variable.
 

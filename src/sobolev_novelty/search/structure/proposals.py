@@ -24,6 +24,7 @@ from sobolev_novelty.search.structure.columns import (
     functional_factors,
     monomials,
     scanned_dictionary,
+    simple_dictionary,
 )
 from sobolev_novelty.search.structure.families import quotients, sums, variants
 from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
@@ -35,6 +36,8 @@ SCREEN_ROWS = 200
 FAMILY_ROWS = 400
 #: Relative error below which a screened combination counts as exact.
 EXACT = 1e-18
+#: Functions that are tried together in the simplest sums.
+FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Parts of a sum this small compared with the largest are rounding.
 ROUNDING = 1e-11
 
@@ -260,11 +263,18 @@ def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expressio
         yield [reduced.wrap(form) for form in _product_forms(few, t, operators, functional + algebraic)]
     if d > 4:
         return
+    undone = [
+        (outer, u)
+        for outer in OUTERS
+        if all(name in operators for name in outer.needs) and (u := outer.undo(t)) is not None
+    ]
+    for family in FAMILIES:
+        simple = simple_dictionary(few, [name for name in family if name in operators])
+        for outer, u in undone[:4]:
+            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(simple, u, n_terms=5)]
     additive = additive_dictionary(few, operators)
-    for outer in OUTERS:
-        undone = outer.undo(t) if all(name in operators for name in outer.needs) else None
-        if undone is not None:
-            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, undone, n_terms=4)]
+    for outer, u in undone:
+        yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, u, n_terms=4)]
     if d <= 2:
         yield [reduced.wrap(form) for form in _scanned_forms(few, t, operators)]
     yield [reduced.wrap(form) for form in _rational_forms(few, t, additive)]
