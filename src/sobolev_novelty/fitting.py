@@ -88,7 +88,7 @@ def fit_terms(
     >>> x = np.linspace(0.0, 3.0, 50)[:, None]
     >>> form = [Expression.of("exp", Expression.of("mul", -1.0, "x0")), Expression.of(1.0)]
     >>> fit = fit_terms([form], x, 2.0 * np.exp(-0.7 * x[:, 0]) + 1.0, free=[[True, False]], n_iterations=20)[0]
-    >>> fit.coefficients.round(6), fit.terms[0].constants[0].__round__(6)
+    >>> fit.coefficients.round(6), round(fit.terms[0].constants[0], 6)
     (array([2., 1.]), -0.7)
     """
     sample = as_sample(X, names)
@@ -126,8 +126,9 @@ def fit(expression: Expression, X: Any, y: Any, **options: Any) -> Fit:
     --------
     >>> import numpy as np
     >>> x = np.linspace(0.5, 3.0, 50)[:, None]
-    >>> fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5,
-    n_iterations=30).terms[0].constants[0].__round__(6) 1.5
+    >>> result = fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5, n_iterations=30)
+    >>> round(result.terms[0].constants[0], 6)
+    1.5
     """
     return fit_terms([[expression]], X, y, **options)[0]
 
