@@ -22,6 +22,7 @@ import numpy as np
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.report import NoveltyReport, conditional_novelty, novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
@@ -38,6 +39,8 @@ NOVELTY_ROWS = 400
 MAX_HOLES = 24
 #: Child terms considered at an expansion.
 N_CHILD_TERMS = 24
+#: Atoms considered as factors at an expansion, by gain; and twice as many sums or differences of two inputs.
+N_FACTORS = 6
 #: Endings tried at each stage of a rollout.
 N_ENDINGS = 4
 #: Candidates whose terms the library learns.
@@ -429,7 +432,14 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
     screened = Pursuit.start(hole).gains()
     index = {p: i for i, p in enumerate(state.library.products) if p is not None}
     atoms.sort(key=lambda p: -screened[index[p]])
-    return [*steps, *atoms[:6]]
+    sums = [p for p in atoms if _is_sum_of_two(p.atoms[0])]
+    return list(dict.fromkeys([*steps, *atoms[:N_FACTORS], *sums[: 2 * N_FACTORS]]))
+
+
+def _is_sum_of_two(atom: Expression) -> bool:
+    """x0 + x1, x0 - x1, or one over it."""
+    names = {token.name for token in atom.tokens if isinstance(token, Operator)}
+    return bool(names & {"add", "sub"}) and names <= {"add", "sub", "inv", "div"} and len(atom.variables) == 2
 
 
 def _without_weakest(report: NoveltyReport, writer: Writer) -> Expression | None:
