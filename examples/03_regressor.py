@@ -21,7 +21,7 @@ table = pd.DataFrame(
 energy = table["mass"] * table["light"] ** 2 / np.sqrt(1 - (table["speed"] / table["light"]) ** 2)
 
 # %% An equation in the names of the columns. With a budget in evaluations the result is the same on every machine.
-budget = sn.Budget(max_evaluations=2000)
+budget = sn.Budget(max_evaluations=800)
 model = sn.SymbolicRegressor("mcts", budget=budget, random_state=0).fit(table, energy)
 print(model.expression_)
 print(model.stop_reason_, f"{model.n_evaluations_} evaluations, {model.n_novelty_calls_} novelty calls.")
