@@ -1,0 +1,139 @@
+"""Samples: the observed inputs as the kernels read them, checked once at the door.
+
+Notation
+--------
+``X``  user's table, (N, d) array or DataFrame;  ``Sample.X``  the same as (d, N) float64, one contiguous row a feature
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import DataError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """Observed inputs.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_samples)
+    names : tuple of str
+        One name a feature: the DataFrame's columns, or ``x0, x1, …``.
+    """
+
+    X: FloatArray
+    names: tuple[str, ...]
+
+    @property
+    def n_features(self) -> int:
+        return self.X.shape[0]
+
+    @property
+    def n_samples(self) -> int:
+        return self.X.shape[1]
+
+    def scales(self) -> FloatArray:
+        """Standard deviation of each feature over its finite entries; 0 for a constant column."""
+        if np.isfinite(self.X).all():
+            return np.asarray(self.X.std(axis=1), dtype=np.float64)
+        return np.array([row[np.isfinite(row)].std() if np.isfinite(row).any() else 0.0 for row in self.X])
+
+    def rows(self, keep: npt.NDArray[Any]) -> Sample:
+        """The sample restricted to some rows (a mask or indices)."""
+        return Sample(np.ascontiguousarray(self.X[:, keep]), self.names)
+
+
+def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
+    """Check a table of inputs and give it the kernels' layout.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), DataFrame, Series, or Sample
+        A one-dimensional array is one feature.
+    names : sequence of str, optional
+        Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
+
+    Examples
+    --------
+    >>> as_sample([[1.0, 2.0], [3.0, 4.0]]).names
+    ('x0', 'x1')
+    """
+    if isinstance(X, Sample):
+        return X
+    if hasattr(X, "columns") and hasattr(X, "to_numpy"):
+        names = tuple(str(column) for column in X.columns) if names is None else names
+        values = _numeric_columns(X)
+    else:
+        values = _numeric_array(X)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise DataError(f"'X' must have two dimensions, samples × features. Got {values.ndim}: shape {values.shape}.")
+    if values.shape[0] == 0:
+        raise DataError("'X' has no rows. Give at least 32 samples.")
+    if values.shape[1] == 0:
+        raise DataError("'X' has no columns. Give at least one input.")
+    resolved = tuple(f"x{k}" for k in range(values.shape[1])) if names is None else tuple(str(name) for name in names)
+    if len(resolved) != values.shape[1]:
+        raise DataError(f"'names' has {len(resolved)} entries, but 'X' has {values.shape[1]} columns. Give one name a column.")
+    if len(set(resolved)) != len(resolved):
+        twice = sorted({name for name in resolved if resolved.count(name) > 1})
+        raise DataError(f"Column names must differ. Got these more than once: {', '.join(twice)}. Rename them.")
+    return Sample(np.ascontiguousarray(values.T), resolved)
+
+
+def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
+    """Check a target: one finite number a sample.
+
+    Examples
+    --------
+    >>> as_target([1, 2, 3], 3)
+    array([1., 2., 3.])
+    """
+    values = np.asarray(y)
+    if values.dtype.kind not in "fiub":
+        values = _numeric_array(y, name)
+    values = np.asarray(values, dtype=np.float64)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n_samples,):
+        raise DataError(f"'{name}' must have one value a row of X, shape ({n_samples},). Got shape {values.shape}.")
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise DataError(f"'{name}' has {len(bad)} non-finite value(s), the first in row {bad[0]}. Drop or impute these rows.")
+    return np.ascontiguousarray(values)
+
+
+def _numeric_columns(frame: Any) -> FloatArray:
+    columns = []
+    for position, name in enumerate(frame.columns):
+        column = frame.iloc[:, position]
+        try:
+            columns.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64))
+        except (TypeError, ValueError):
+            example = next((value for value in column if not isinstance(value, int | float | np.number)), None)
+            raise DataError(
+                f"Column '{name}' is not numeric (for example {example!r}). Drop it or encode it as numbers."
+            ) from None
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
+def _numeric_array(X: Any, name: str = "X") -> FloatArray:
+    try:
+        values = np.asarray(X)
+        if values.dtype.kind == "c":
+            raise DataError(f"'{name}' holds complex numbers. Give real ones.")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"'{name}' cannot be read as numbers: {error}. Give a numeric array or DataFrame.") from error
