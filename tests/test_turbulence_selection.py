@@ -11,7 +11,14 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
-from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, backward, cross_validate, forward, select_closure
+from sobolev_novelty.turbulence.selection import (
+    Greedy,
+    SobolevGuided,
+    backward,
+    cross_validate,
+    forward,
+    select_closure,
+)
 from sobolev_novelty.turbulence.tensors import dictionary
 
 needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
@@ -58,11 +65,15 @@ def test_selection_reproduces_the_notes(hill_problem, rule, mse, first):
 
 @needs_data
 def test_pruning_from_24_terms_separates_the_condition_numbers(hill_problem):
-    greedy, guided = (backward(hill_problem, forward(hill_problem, 24, rule).indices, 10) for rule in (Greedy(), SobolevGuided()))
+    greedy, guided = (
+        backward(hill_problem, forward(hill_problem, 24, rule).indices, 10) for rule in (Greedy(), SobolevGuided())
+    )
     plain, novel = hill_problem.fit(greedy), hill_problem.fit(guided)
     np.testing.assert_allclose([plain.mse, novel.mse], [0.10297, 0.10118], atol=1e-5)
     np.testing.assert_allclose([plain.condition, novel.condition], [6.2e6, 2.61e3], rtol=0.02)
-    np.testing.assert_allclose([np.abs(plain.coefficients).max(), np.abs(novel.coefficients).max()], [7320, 2.56], rtol=0.01)
+    np.testing.assert_allclose(
+        [np.abs(plain.coefficients).max(), np.abs(novel.coefficients).max()], [7320, 2.56], rtol=0.01
+    )
 
 
 @needs_data

@@ -132,7 +132,11 @@ class Closure:
                 "A closure needs 'terms', a list of [channel 0..2, power of x1, power of x2, coefficient]. "
                 f"Got {str(content)[:80]}."
             ) from error
-        return cls(tuple(TensorTerm(k, a, b) for k, a, b, _ in rows), tuple(c for *_, c in rows), str(content.get("name", "closure")))
+        return cls(
+            tuple(TensorTerm(k, a, b) for k, a, b, _ in rows),
+            tuple(c for *_, c in rows),
+            str(content.get("name", "closure")),
+        )
 
     @classmethod
     def from_json(cls, text: str) -> Closure:

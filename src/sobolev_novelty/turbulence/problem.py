@@ -20,6 +20,8 @@ import numpy.typing as npt
 import scipy.linalg
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.projection import conditional_residuals, factor
+from sobolev_novelty.signatures import MIN_ROWS, signatures_of_arrays
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.tensors import (
@@ -34,8 +36,6 @@ from sobolev_novelty.turbulence.tensors import (
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-
-MIN_SAMPLES = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,9 @@ class ClosureProblem:
 
     def closure(self, chosen: Sequence[int], name: str) -> Closure:
         """The refitted closure of the chosen terms."""
-        return Closure(tuple(self.terms[i] for i in chosen), tuple(float(c) for c in self.fit(chosen).coefficients), name)
+        return Closure(
+            tuple(self.terms[i] for i in chosen), tuple(float(c) for c in self.fit(chosen).coefficients), name
+        )
 
     def signature(self, index: int) -> FloatArray:
         """Signature of one candidate in the coordinates of its channel's factor."""
@@ -154,13 +156,12 @@ def closure_problem(
     """
     chosen = slice(None) if samples is None else samples
     x, T = data.inputs[chosen], data.tensors[chosen]
-    if len(x) < MIN_SAMPLES:
-        raise DataError(f"The regression needs at least {MIN_SAMPLES} samples. Got {len(x)}.")
+    if len(x) < MIN_ROWS:
+        raise DataError(f"The regression needs at least {MIN_ROWS} samples. Got {len(x)}.")
     candidates = tuple(dictionary() if terms is None else terms)
     b = stacked_target(data.target[chosen])
     A = design_matrix(candidates, x, T)
-    (factor,) = scipy.linalg.qr(np.column_stack([A, b]), mode="r", overwrite_a=True, check_finite=False)
-    factor = factor[: len(candidates) + 1]
+    triangle = factor(np.column_stack([A, b]))
     channels = np.array([term.channel for term in candidates])
     position = np.zeros(len(candidates), dtype=np.intp)
     signatures = []
@@ -170,24 +171,13 @@ def closure_problem(
         signatures.append(_signature_factor([candidates[i] for i in mine], x, T))
     assert len(b) == len(COMPONENTS) * len(x)
     return ClosureProblem(
-        candidates, factor[:, :-1], factor[:, -1], tuple(signatures), position, len(b), float(b.var())
+        candidates, triangle[:, :-1], triangle[:, -1], tuple(signatures), position, len(b), float(b.var())
     )
 
 
 def _signature_factor(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) -> FloatArray:
+    """Factor of the signatures of one channel's terms; derivatives are along the inputs x themselves, as in Appendix D.5.2."""
     if not terms:
         return np.zeros((0, 0))
     values, derivatives = channel_arrays(terms, x, T)
-    n = len(x)
-    Psi = np.concatenate([values.T / np.sqrt(n), *(derivatives[:, j].T / np.sqrt(2 * n) for j in range(2))])
-    (factor,) = scipy.linalg.qr(Psi, mode="r", overwrite_a=True, check_finite=False)
-    return factor[: len(terms)]
-
-
-def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> FloatArray:
-    u = candidates / np.linalg.norm(candidates, axis=0)
-    if reference.shape[1]:
-        Q = np.linalg.qr(reference / np.linalg.norm(reference, axis=0))[0]
-        u = u - Q @ (Q.T @ u)
-        u = u - Q @ (Q.T @ u)
-    return np.linalg.norm(u, axis=0)
+    return factor(signatures_of_arrays(values, derivatives).Psi)
