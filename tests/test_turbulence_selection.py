@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -19,7 +20,7 @@ from sobolev_novelty.turbulence.selection import (
     forward,
     select_closure,
 )
-from sobolev_novelty.turbulence.tensors import dictionary
+from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
 
 needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
 
@@ -106,9 +107,7 @@ def test_errors_fall_and_factors_agree_with_plain_least_squares():
     problem = closure_problem(data, dictionary(3))
     path = forward(problem, 10)
     errors = [step.mse for step in path.steps]
-    assert all(later <= earlier * (1 + 1e-12) for earlier, later in zip(errors, errors[1:]))
-    from sobolev_novelty.turbulence.tensors import design_matrix, stacked_target
-
+    assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(errors))
     A, b = design_matrix([s.term for s in path.steps], data.inputs, data.tensors), stacked_target(data.target)
     c = np.linalg.lstsq(A, b, rcond=None)[0]
     np.testing.assert_allclose(problem.fit(path.indices).coefficients, c, rtol=1e-6, atol=1e-9)
@@ -136,7 +135,7 @@ def test_cross_validation_prefers_the_true_size():
 
 def test_bad_options_name_themselves():
     problem = closure_problem(synthetic(), dictionary(1))
-    with pytest.raises(ParameterError, match="'n_terms' must lie in 1..9. Got 0"):
+    with pytest.raises(ParameterError, match=r"'n_terms' must lie in 1\.\.9\. Got 0"):
         forward(problem, 0)
     with pytest.raises(ParameterError, match="'share' must lie"):
         SobolevGuided(share=0)

@@ -1,4 +1,4 @@
-"""A closure: tensor terms with coefficients; evaluated at a flow state, printed as LaTeX, Python, C++ and OpenFOAM dictionary."""
+"""A closure: tensor terms with coefficients, evaluated at a flow state, printed as LaTeX, Python, C++, OpenFOAM."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Closure:
 
     def evaluate(self, x: FloatArray, T: FloatArray) -> FloatArray:
         """b⊥ at the samples, shape (n_samples, 3, 3)."""
-        return np.einsum("nk,nkij->nij", self.coefficient_values(x), T)
+        return np.asarray(np.einsum("nk,nkij->nij", self.coefficient_values(x), T))
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -68,7 +68,7 @@ class Closure:
 
     def to_latex(self, digits: int = 4) -> str:
         """One aligned equation."""
-        parts = []
+        parts: list[str] = []
         for term, c in zip(self.terms, self.coefficients):
             number = f"{abs(c):.{digits}g}"
             if "e" in number:

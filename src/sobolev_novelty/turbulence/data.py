@@ -1,12 +1,13 @@
 """Periodic-hill data, case α = 0.8, Re_H = 5600: where it lies, that it is the right one, what it holds.
 
-Nothing of it is part of this package. The arrays are derived from two public repositories (:data:`SOURCES`); the environment
-variable ``SOBOLEV_DATA`` names the folder that holds a copy, ``turbulence/`` inside it the files of :data:`CHECKSUMS`.
+Nothing of it is part of this package. The arrays are derived from two public repositories (:data:`SOURCES`); the
+environment variable ``SOBOLEV_DATA`` names the folder that holds a copy, ``turbulence/`` inside it the files of :data:`CHECKSUMS`.
 
 Notation
 --------
-Arrays over the structured mesh have index ``[j, i]``: ``j`` counts cells from the lower wall, ``i`` downstream from the hill crest.
-Regression samples are in the cell order of the OpenFOAM case; ``structured_cell[j, i]`` is the sample of a cell. SI units, H = 1 m.
+Arrays over the structured mesh have index ``[j, i]``: ``j`` counts cells from the lower wall, ``i`` downstream from the
+crest. Regression samples are in the cell order of the OpenFOAM case; ``structured_cell[j, i]`` is the sample of a cell.
+SI units, H = 1 m.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ CREST_VELOCITY = 0.028
 #: The public repositories, with the commit the checksums belong to.
 SOURCES = MappingProxyType(
     {
-        "https://github.com/thw1021/DSRRANS": "commit 2667778, MIT licence: mesh, k–ε fields, invariants, targets, published closures",
-        "https://github.com/xiaoh/para-database-for-PIML": "commit c01a100, no licence file, cite Xiao et al. 2020: DNS velocity and stress",
+        "https://github.com/thw1021/DSRRANS": "commit 2667778, MIT: mesh, k–ε fields, targets, closures",
+        "https://github.com/xiaoh/para-database-for-PIML": "commit c01a100, to be cited (Xiao et al. 2020): DNS",
     }
 )
 
@@ -108,7 +109,7 @@ class MeshVelocity:
     def centres(self) -> FloatArray:
         """Mean of the four corners of each cell, shape (J, I, 2)."""
         n = self.nodes
-        return cast(FloatArray, 0.25 * (n[:-1, :-1] + n[1:, :-1] + n[:-1, 1:] + n[1:, 1:]))
+        return 0.25 * (n[:-1, :-1] + n[1:, :-1] + n[:-1, 1:] + n[1:, 1:])
 
 
 def squashed(invariants: FloatArray) -> FloatArray:

@@ -133,7 +133,7 @@ class ClosureProblem:
         channels = np.array([self.terms[i].channel for i in candidates])
         for channel in np.unique(channels):
             mine = np.flatnonzero(channels == channel)
-            columns = self.signatures[channel][:, self.position[[candidates[m] for m in mine]]]
+            columns = self.signatures[channel][:, self.position[[candidates[int(m)] for m in mine]]]
             nu[mine] = conditional_residuals(self.channel_signatures(int(channel), chosen), columns)
         return nu
 
@@ -176,7 +176,7 @@ def closure_problem(
 
 
 def _signature_factor(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) -> FloatArray:
-    """Factor of the signatures of one channel's terms; derivatives are along the inputs x themselves, as in Appendix D.5.2."""
+    """Factor of one channel's signatures; derivatives are along the inputs x themselves (Appendix D.5.2)."""
     if not terms:
         return np.zeros((0, 0))
     values, derivatives = channel_arrays(terms, x, T)

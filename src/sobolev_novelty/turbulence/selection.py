@@ -103,8 +103,8 @@ class Selection:
 def forward(problem: ClosureProblem, n_terms: int, rule: Rule | None = None) -> Selection:
     """Add terms one by one, refitting all coefficients after each.
 
-    The candidates are kept orthogonal to the chosen terms, so a gain is one inner product and a step one rank-1 update of the
-    factors.
+    The candidates are kept orthogonal to the chosen terms, so a gain is one inner product and a step one
+    rank-1 update of the factors.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def forward(problem: ClosureProblem, n_terms: int, rule: Rule | None = None) -> 
 def backward(problem: ClosureProblem, chosen: Sequence[int], n_terms: int) -> list[int]:
     """Delete the term whose loss raises the refitted training error least, until ``n_terms`` are left.
 
-    Each round costs one small QR: deleting column i raises the squared error by c_i² / (G⁻¹)_ii (Theorem on deletion and refit,
-    with G the Gram matrix of values), read from the inverse of the triangular factor.
+    Each round costs one small QR: deleting column i raises the squared error by c_i² / (G⁻¹)_ii (deletion and
+    refit, with G the Gram matrix of values), read from the inverse of the triangular factor.
     """
     if not 1 <= n_terms <= len(chosen):
         raise ParameterError(f"'n_terms' must lie in 1..{len(chosen)}. Got {n_terms}.")
@@ -180,7 +180,7 @@ def select_closure(
 
 
 def streamwise_folds(data: RegressionData, n_folds: int) -> list[npt.NDArray[np.intp]]:
-    """Test samples of each fold: contiguous blocks of mesh columns, because neighbours along the flow are no fresh data."""
+    """Test samples of each fold: contiguous blocks of mesh columns, since neighbours are no fresh data."""
     n_columns = data.structured_cell.shape[1]
     if not 2 <= n_folds <= n_columns:
         raise ParameterError(f"'n_folds' must lie in 2..{n_columns}. Got {n_folds}.")

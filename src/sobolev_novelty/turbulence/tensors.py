@@ -146,8 +146,8 @@ def term_arrays(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) -> tu
 def channel_arrays(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values and derivatives of terms of *one* channel, the nine tensor components folded into one.
 
-    Within a channel all terms share the tensor of a sample, so φT_k and φ‖T_k‖ have the same inner products: an isometry that
-    makes the signatures nine times shorter.
+    Within a channel all terms share the tensor of a sample, so φT_k and φ‖T_k‖ have the same inner products:
+    an isometry that makes the signatures nine times shorter.
 
     Returns
     -------
