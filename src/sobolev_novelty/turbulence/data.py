@@ -1,7 +1,8 @@
 """Periodic-hill data, case α = 0.8, Re_H = 5600: where it lies, that it is the right one, what it holds.
 
 Nothing of it is part of this package. The arrays are derived from two public repositories (:data:`SOURCES`); the
-environment variable ``SOBOLEV_DATA`` names the folder that holds a copy, ``turbulence/`` inside it the files of :data:`CHECKSUMS`.
+environment variable ``SOBOLEV_DATA`` names the folder that holds a copy, with the files of
+:data:`CHECKSUMS` under ``turbulence/``.
 
 Notation
 --------
