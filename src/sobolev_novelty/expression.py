@@ -1,16 +1,17 @@
 """Expressions: immutable prefix sequences of tokens.
 
-A token is an :class:`~sobolev_novelty.operators.Operator`, a ``float`` (a constant) or a ``str`` (a variable's name). A subtree is a
-slice, equality and hashing are the tuple's. The same sequence is the genome of genetic programming, the path of tree search and the
-target of the transformer.
+A token is an :class:`~sobolev_novelty.operators.Operator`, a ``float`` (a constant) or a ``str`` (a variable's name).
+A subtree is a slice, equality and hashing are the tuple's. The same sequence is the genome of genetic programming, the
+path of tree search and the target of the transformer.
 """
 
 from __future__ import annotations
 
+import keyword
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
@@ -18,9 +19,13 @@ from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
 Token = Operator | float | str
 T = TypeVar("T")
 
+#: A tree as nested tuples ``(operator, operand[, operand])``: what builders make before it becomes a sequence.
+Nested: TypeAlias = float | str | tuple[Any, ...]
+
 #: Names that would be read as something else; a variable called so is printed between backticks.
-RESERVED = frozenset(SPELLINGS) | {"pi", "e", "E"}
+RESERVED = frozenset(SPELLINGS) | {"pi", "e", "E", "nan", "NaN", "inf", "Inf", "oo", "zoo"} | frozenset(keyword.kwlist)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+_NUMBERED_NAME = re.compile(r"[xX]_?(0|[1-9][0-9]{0,5})\Z")
 
 
 class Expression:
@@ -43,6 +48,7 @@ class Expression:
     __slots__ = ("_hash", "tokens")
 
     tokens: tuple[Token, ...]
+    _hash: int
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         checked = tuple(_check_token(token) for token in tokens)
@@ -63,8 +69,23 @@ class Expression:
         return self
 
     @classmethod
+    def from_nested(cls, root: Nested, names: Mapping[str, str] | None = None) -> Expression:
+        """Flatten nested tuples, without recursion; ``names`` renames variables on the way."""
+        renamed = names or {}
+        tokens: list[Token] = []
+        stack: list[Nested] = [root]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, tuple):
+                tokens.append(node[0])
+                stack.extend(node[:0:-1])
+            else:
+                tokens.append(renamed.get(node, node) if isinstance(node, str) else node)
+        return cls._trusted(tuple(tokens))
+
+    @classmethod
     def of(cls, head: str | float | Operator, *operands: Expression | str | float) -> Expression:
-        """Build a tree: ``of("add", "x0", 2.0)``; without operands a constant or a variable: ``of(2.0)``, ``of("x0")``."""
+        """Build a tree: ``of("add", "x0", 2.0)``; without operands a leaf: ``of(2.0)``, ``of("x0")``."""
         if not operands:
             return cls((head,))
         op = head if isinstance(head, Operator) else SPELLINGS.get(str(head))
@@ -89,10 +110,10 @@ class Expression:
     def __hash__(self) -> int:
         # Expressions are dictionary keys in every search; the tuple's hash is not cached by Python.
         try:
-            return self._hash  # type: ignore[has-type, no-any-return]
+            return self._hash
         except AttributeError:
             object.__setattr__(self, "_hash", hash(self.tokens))
-            return self._hash  # type: ignore[has-type, no-any-return]
+            return self._hash
 
     def __repr__(self) -> str:
         return f"Expression({str(self)!r})"
@@ -182,7 +203,9 @@ class Expression:
         if len(values) != len(self.constants):
             raise ExpressionError(f"The form has {len(self.constants)} constants. Got {len(values)} values.")
         rest = iter(values)
-        return Expression._trusted(tuple(_check_token(float(next(rest))) if isinstance(t, float) else t for t in self.tokens))
+        return Expression._trusted(
+            tuple(_check_token(float(next(rest))) if isinstance(t, float) else t for t in self.tokens)
+        )
 
     def _repr_latex_(self) -> str:
         from sobolev_novelty.convert import to_latex
@@ -212,9 +235,44 @@ def format_number(value: float) -> str:
     return text[:-2] if text.endswith(".0") else text
 
 
+def numbered_index(name: str) -> int | None:
+    """The number in ``x3``, ``X3``, ``x_3`` or ``X_3``; None for any other name."""
+    match = _NUMBERED_NAME.match(name)
+    return int(match[1]) if match else None
+
+
+def is_renumbered(name: str) -> bool:
+    """Whether the parser may read this plain name as another spelling of x0, x1, …"""
+    return not name.startswith("x") or name.startswith("x_") if _NUMBERED_NAME.match(name) else False
+
+
 def format_name(name: str) -> str:
-    """The name as the parser reads it: between backticks where it is reserved or not a plain identifier."""
-    return name if _PLAIN_NAME.match(name) and name not in RESERVED else f"`{name}`"
+    """The name as the parser reads it: between backticks where it is reserved or not a plain identifier.
+
+    Examples
+    --------
+    >>> format_name("mass"), format_name("body mass"), format_name("sin")
+    ('mass', '`body mass`', '`sin`')
+    """
+    return name if _PLAIN_NAME.match(name) and name not in RESERVED else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _format_names(names: Sequence[str]) -> dict[str, str]:
+    """All names of one expression. Where one is another spelling of ``x0``, the parser would renumber its kind."""
+    renumbered = {name for name in names if is_renumbered(name)}
+    if all(numbered_index(name) for name in renumbered):
+        renumbered = set()
+    return {name: _quoted(name) if name in renumbered else format_name(name) for name in names}
+
+
+#: A piece of text in the making: its first character, its precedence, and strings in nested tuples. Joining at the end
+#: keeps printing linear in the length of the expression.
+_Piece = tuple[str, int, "_Rope"]
+_Rope: TypeAlias = "str | tuple[_Rope, ...]"
 
 
 def to_infix(expression: Expression) -> str:
@@ -225,28 +283,37 @@ def to_infix(expression: Expression) -> str:
     >>> to_infix(Expression.of("mul", Expression.of("neg", "x0"), Expression.of("pow", "x1", -2.0)))
     '-x0*x1**(-2)'
     """
+    names = _format_names(expression.variables)
 
-    def leaf(token: float | str) -> tuple[str, int]:
-        if isinstance(token, str):
-            return format_name(token), 9
-        text = format_number(token)
-        return text, 3 if text.startswith("-") else 9
+    def leaf(token: float | str) -> _Piece:
+        text = names[token] if isinstance(token, str) else format_number(token)
+        return text[0], 3 if text[0] == "-" else 9, text
 
-    def node(op: Operator, args: tuple[tuple[str, int], ...]) -> tuple[str, int]:
-        if not op.symbol:
-            return f"{op.name}({', '.join(text for text, _ in args)})", 9
-        if op.arity == 1:
-            text, precedence = args[0]
-            # A bare number after the minus would be read as one negative constant.
-            bare = precedence >= 4 and not text[0].isdigit() and not text.startswith(".")
-            return (f"-{text}" if bare else f"-({text})"), op.precedence
-        (left, left_precedence), (right, right_precedence) = args
-        right_associative = op.name == "pow"
-        if left_precedence < op.precedence or (right_associative and left_precedence == op.precedence):
-            left = f"({left})"
-        if right_precedence < op.precedence or (not right_associative and right_precedence == op.precedence) or right.startswith("-"):
-            right = f"({right})"
-        space = " " if op.precedence == 1 else ""
-        return f"{left}{space}{op.symbol}{space}{right}", op.precedence
+    rope: list[_Rope] = [expression.fold(leaf, _join)[2]]
+    parts: list[str] = []
+    while rope:
+        piece = rope.pop()
+        if isinstance(piece, str):
+            parts.append(piece)
+        else:
+            rope.extend(reversed(piece))
+    return "".join(parts)
 
-    return expression.fold(leaf, node)[0]
+
+def _join(op: Operator, args: tuple[_Piece, ...]) -> _Piece:
+    if not op.symbol:
+        inner = tuple(part for _, _, text in args for part in (", ", text))[1:]
+        return op.name[0], 9, (op.name, "(", *inner, ")")
+    if op.arity == 1:
+        first, precedence, text = args[0]
+        # A bare number after the minus would be read as one negative constant.
+        is_bare = precedence >= 4 and not first.isdigit() and first != "."
+        return "-", op.precedence, ("-", text) if is_bare else ("-(", text, ")")
+    (first, left_precedence, left), (right_first, right_precedence, right) = args
+    is_power = op.name == "pow"
+    if left_precedence < op.precedence or (is_power and left_precedence == op.precedence):
+        first, left = "(", ("(", left, ")")
+    if right_precedence < op.precedence or (not is_power and right_precedence == op.precedence) or right_first == "-":
+        right = ("(", right, ")")
+    symbol = f" {op.symbol} " if op.precedence == 1 else op.symbol
+    return first, op.precedence, (left, symbol, right)

@@ -170,7 +170,7 @@ _ROWS: tuple[Operator, ...] = (
     ),
     Operator(
         "cube", 1, lambda a: a * a * a, (lambda a, v: 3.0 * a * a,), (lambda a, v: 6.0 * a,),
-        "{0}^{{3}}", "({0}) ** 3", "std::pow({0}, 3)", lambda s, a: s.Pow(a, 3), ("pow3",),
+        "{0}^{{3}}", "(({0}) ** 3)", "std::pow({0}, 3)", lambda s, a: s.Pow(a, 3), ("pow3",),
     ),
     Operator(
         "inv", 1, lambda a: 1.0 / a, (lambda a, v: -v * v,), (lambda a, v: 2.0 * v * v * v,),
@@ -238,7 +238,7 @@ _ROWS: tuple[Operator, ...] = (
     ),
     Operator(
         "sign", 1, np.sign, (_zero,), (_zero,),
-        r"\operatorname{{sign}}\left({0}\right)", "np.sign({0})", "(({0} > 0) - ({0} < 0))", lambda s, a: s.sign(a), ("sgn",),
+        r"\operatorname{{sign}}\left({0}\right)", "np.sign({0})", "double(({0} > 0) - ({0} < 0))", lambda s, a: s.sign(a), ("sgn",),
     ),
     Operator(
         "min", 2, np.minimum, (lambda a, b, v: (a <= b) * 1.0, lambda a, b, v: 1.0 - (a <= b)), (_zero, _zero, _zero),

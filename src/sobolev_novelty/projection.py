@@ -92,14 +92,13 @@ def residuals(Psi: FloatArray) -> Residuals:
     """
     Psi = np.asarray(Psi, dtype=np.float64)
     fast = _residuals_by_gram(Psi)
-    return residuals_of_factor(factor(_safely_scaled(Psi))) if fast is None else fast
-
-
-def _safely_scaled(Psi: FloatArray) -> FloatArray:
-    """Columns that would overflow when squared, brought to unit size."""
+    if fast is not None:
+        return fast
+    # Columns are brought to unit size first: squares of 1e200 or 1e-200 leave the range of floats.
     peak = np.abs(Psi).max(axis=0, initial=0.0)
-    extreme = (peak > 1e100) | ((peak > 0.0) & (peak < 1e-100))
-    return Psi / np.where(extreme, peak, 1.0) if extreme.any() else Psi
+    peak[peak == 0.0] = 1.0
+    scaled = residuals_of_factor(factor(Psi / peak))
+    return Residuals(scaled.nu, scaled.lengths * peak, scaled.is_null, scaled.R, scaled.rank)
 
 
 def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:

@@ -1,0 +1,1 @@
+"""Tasks, suites, runs, stores and tables."""

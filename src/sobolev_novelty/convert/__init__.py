@@ -1,0 +1,9 @@
+"""To and from SymPy; to LaTeX, NumPy and C++. Infix is ``str(expression)``; reading text is ``parse``."""
+
+from __future__ import annotations
+
+from sobolev_novelty.convert.latex import to_latex
+from sobolev_novelty.convert.source import NumpyFunction, to_cpp, to_numpy, to_numpy_source
+from sobolev_novelty.convert.symbolic import from_sympy, to_sympy
+
+__all__ = ["NumpyFunction", "from_sympy", "to_cpp", "to_latex", "to_numpy", "to_numpy_source", "to_sympy"]

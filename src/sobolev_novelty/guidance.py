@@ -1,0 +1,370 @@
+"""The plug-in verbs: prune, rerank, TermArchive, feedback, accepts. Each is usable alone; none needs our engines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.evaluate import as_expression, derivatives, evaluate
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.report import NoveltyReport, novelty
+from sobolev_novelty.scoring import base_score, nmse
+from sobolev_novelty.signatures import Geometry, Status
+from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
+
+#: Weight of the penalty in R_SN (Eq. D.1).
+SN_WEIGHT = 0.01
+#: Points on which the corpus filter judges a formula (Appendix D.4).
+MAX_FILTER_POINTS = 200
+
+Score = Callable[[FloatArray, FloatArray, Expression], float]
+
+
+@dataclass(frozen=True, slots=True)
+class PruneStep:
+    """One accepted deletion: the term, its novelty, and the score before and after."""
+
+    term: str
+    novelty: float
+    score_before: float
+    score_after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """What :func:`prune` gives back: the expression and how it came about."""
+
+    expression: Expression
+    steps: tuple[PruneStep, ...]
+    score: float
+
+    def __str__(self) -> str:
+        return str(self.expression)
+
+
+def default_score(y: FloatArray, prediction: FloatArray, expression: Expression) -> float:
+    """R_base of :mod:`sobolev_novelty.scoring`."""
+    return base_score(nmse(y, prediction), expression.complexity)
+
+
+def prune(
+    equation: Any,
+    X: Any,
+    y: Any,
+    *,
+    score: Score = default_score,
+    tau: float = TAU_ID,
+    order: int = 1,
+    max_deletions: int | None = None,
+) -> Pruned:
+    """Delete terms the data does not support and refit the others, never worse by the caller's own score.
+
+    Among the terms with ν < τ the one with the smallest independent contribution |b| ν ‖Ψ‖ is removed and the remaining coefficients are
+    refitted; the change stays only if the score does not drop. Rejected terms are not tried again; the rest goes on until no term is left to try.
+
+    Parameters
+    ----------
+    equation : str, Expression or SymPy expression
+    X, y : the data
+    score : callable ``(y, prediction, expression) -> float``
+        Larger is better. By default the accuracy–complexity score.
+    max_deletions : int, optional
+        Stop after this many accepted deletions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(-1, 1, 100)
+    >>> slim = prune("sin(x0) + 1e-9*x0", x[:, None], np.sin(x))
+    >>> str(slim), len(slim.steps)
+    ('sin(x0)', 1)
+    """
+    sample = as_sample(X)
+    target = as_target(y, sample.n_samples)
+    current = as_expression(equation, sample.names)
+    terms = list(additive_terms(current).terms)
+    best = _score(score, target, current, sample)
+    steps: list[PruneStep] = []
+    rejected: set[Expression] = set()
+    while len(terms) > 1 and (max_deletions is None or len(steps) < max_deletions):
+        report = novelty(sum_of_terms(terms), sample, order=order, tau=tau)
+        weak = _weakest(report, rejected)
+        if weak is None:
+            break
+        assert report.terms is not None
+        rest = refit([term for i, term in enumerate(report.terms) if i != weak], sample, target)
+        trial = sum_of_terms(rest)
+        trial_score = _score(score, target, trial, sample) if rest else -np.inf
+        if trial_score >= best:
+            steps.append(PruneStep(report.labels[weak], float(report.nu[weak]), best, trial_score))
+            terms, current, best = rest, trial, trial_score
+        else:
+            rejected.add(report.terms[weak].expression)
+    return Pruned(current, tuple(steps), best)
+
+
+def _weakest(report: NoveltyReport, rejected: set[Expression]) -> int | None:
+    """The low-novelty term with the smallest independent contribution that was not rejected before."""
+    if report.status is not Status.OK or report.terms is None:
+        return None
+    weak = [i for i in np.flatnonzero(report.nu < report.tau) if report.terms[i].expression not in rejected]
+    return min(weak, key=lambda i: report.contribution[i]) if weak else None
+
+
+def _score(score: Score, y: FloatArray, expression: Expression, sample: Sample) -> float:
+    return float(score(y, evaluate(expression, sample), expression))
+
+
+def refit(terms: Sequence[Term], sample: Sample, y: FloatArray) -> list[Term]:
+    """The terms with their coefficients refitted to ``y`` by least squares, on the rows where all are finite."""
+    if not terms:
+        return []
+    values = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
+    rows = np.isfinite(values).all(axis=0)
+    columns = values[:, rows].T
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0.0] = 1.0
+    coefficients = np.linalg.lstsq(columns / scale, y[rows], rcond=None)[0] / scale
+    return [Term(float(b), term.expression) for b, term in zip(coefficients, terms, strict=True) if b != 0.0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A candidate of :func:`rerank`: its place in the input, its own score, the penalty, and R_SN."""
+
+    index: int
+    candidate: Any
+    score: float
+    penalty: float
+
+    @property
+    def guided_score(self) -> float:
+        """R_SN = score − penalty."""
+        return self.score - self.penalty
+
+
+def rerank(
+    candidates: Sequence[Any],
+    X: Any,
+    scores: Sequence[float],
+    *,
+    weight: float = SN_WEIGHT,
+    tau: float = TAU_ID,
+    order: int = 1,
+) -> list[Ranked]:
+    """Candidates sorted by R_SN (Eq. D.1), best first.
+
+    A candidate whose novelty cannot be computed gets the full penalty ``weight``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> [ranked.index for ranked in rerank(["x0 + sin(x0)", "x0 + cos(3*x0)"], X, [0.9, 0.895])]
+    [1, 0]
+    """
+    if len(candidates) != len(scores):
+        raise ParameterError(f"'scores' must have one entry a candidate: {len(candidates)}. Got {len(scores)}.")
+    sample = as_sample(X)
+    ranked = []
+    for index, (candidate, value) in enumerate(zip(candidates, scores, strict=True)):
+        report = novelty(candidate, sample, order=order, tau=tau)
+        share = novelty_penalty(report.nu, tau) if report.status is Status.OK else 1.0
+        ranked.append(Ranked(index, candidate, float(value), weight * share))
+    return sorted(ranked, key=lambda entry: -entry.guided_score)
+
+
+def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
+    """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> novelty_penalty(np.array([1.0, 0.0]))
+    0.5
+    """
+    return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
+
+
+@dataclass(slots=True)
+class TermArchive:
+    """Terms whose behaviour spans as much as possible, kept within a capacity.
+
+    After each :meth:`update` the archive holds the terms with the largest residual outside the span of those already kept, in that order.
+
+    Parameters
+    ----------
+    capacity : int
+        Terms kept at most.
+    min_novelty : float
+        A term whose conditional novelty is not above this is not kept.
+    order : {0, 1, 2}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> archive = TermArchive(capacity=2)
+    >>> archive.update(["x0", "sin(x0)", "cos(3*x0)"], X)
+    >>> [str(term) for term in archive.terms]
+    ['x0', 'cos(3*x0)']
+    """
+
+    capacity: int = 64
+    min_novelty: float = 1e-6
+    order: int = 1
+    terms: list[Expression] = field(default_factory=list)
+    residuals: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.capacity < 1:
+            raise ParameterError(f"'capacity' must be at least 1. Got {self.capacity}.")
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def update(self, terms: Iterable[Any], X: Any) -> None:
+        """Offer new terms; what is kept is chosen anew from old and new alike."""
+        sample = as_sample(X)
+        offered = [as_expression(term, sample.names) for term in terms]
+        pool = list(dict.fromkeys([*self.terms, *offered]))
+        columns, kept = _finite_signatures(pool, sample, Geometry(self.order))
+        order, residuals = farthest_first(columns, self.capacity, self.min_novelty)
+        self.terms = [pool[kept[i]] for i in order]
+        self.residuals = residuals
+
+
+def _finite_signatures(pool: Sequence[Expression], sample: Sample, geometry: Geometry) -> tuple[FloatArray, list[int]]:
+    """Unit signatures (p, n) of the terms that are finite with all derivatives on every row, and their places in the pool."""
+    if not pool:
+        return np.zeros((0, 0)), []
+    rows = derivatives(pool, sample, geometry.order)
+    rows *= geometry.block_factors(geometry.scales(sample))[None, :, None]
+    flat = rows.reshape(len(pool), -1)
+    with np.errstate(over="ignore"):
+        lengths = np.linalg.norm(flat, axis=1)
+    kept = [int(i) for i in np.flatnonzero(np.isfinite(lengths) & (lengths > 0.0))]
+    return (flat[kept] / lengths[kept, None]).T, kept
+
+
+def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0) -> tuple[list[int], list[float]]:
+    """Greedy order of unit columns by their residual outside the span of those before; ties keep the given order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> farthest_first(np.array([[1.0, 0.8, 0.0], [0.0, 0.6, 1.0]]), 2)
+    ([0, 2], [1.0, 1.0])
+    """
+    rest = columns.copy()
+    order: list[int] = []
+    residuals: list[float] = []
+    lengths = np.linalg.norm(rest, axis=0)
+    while len(order) < min(capacity, columns.shape[1]):
+        # Rounding must not decide between equals: the first within 1e-12 of the largest is taken.
+        best = int(np.argmax(lengths > lengths.max(initial=0.0) - 1e-12))
+        if not lengths[best] > min_residual:
+            break
+        order.append(best)
+        residuals.append(float(lengths[best]))
+        direction = rest[:, best] / lengths[best]
+        rest -= np.outer(direction, direction @ rest)
+        lengths = np.linalg.norm(rest, axis=0)
+        lengths[order] = -1.0
+    return order, residuals
+
+
+def feedback(
+    equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1
+) -> str:
+    """Words for a language model about what an equation already says, or "" when nothing is low (Appendix D.3).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> feedback("x0 + cos(3*x0)", X)
+    ''
+    >>> print(feedback("x0 + sin(x0)", X).splitlines()[0])
+    These terms repeat what the other terms already express, in value and in slope:
+    """
+    sample = as_sample(X)
+    try:
+        report = novelty(equation, sample, tau=tau, order=order)
+    except ValueError:
+        return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
+    if report.status is not Status.OK:
+        return ""
+    by_novelty = [int(i) for i in np.argsort(report.nu, kind="stable")]
+    low = [i for i in by_novelty if report.nu[i] <= tau][:max_low]
+    high = [i for i in reversed(by_novelty) if report.nu[i] > tau][:max_high]
+    if not low:
+        return ""
+    lines = ["These terms repeat what the other terms already express, in value and in slope:"]
+    lines += [f"- {report.labels[i]} (novelty {report.nu[i]:.2f})" for i in low]
+    if high:
+        lines.append("These terms add behaviour of their own:")
+        lines += [f"- {report.labels[i]} (novelty {report.nu[i]:.2f})" for i in high]
+    lines.append("Propose terms whose values and slopes vary differently from all of the above.")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a formula enters a corpus, and why; true in a condition when it does."""
+
+    accepted: bool
+    reason: str
+    min_novelty: float
+
+    def __bool__(self) -> bool:
+        return self.accepted
+
+
+def accepts(equation: Any, X: Any, *, tau: float = TAU_ID, max_points: int = MAX_FILTER_POINTS, order: int = 1) -> Verdict:
+    """The corpus filter: every term must be novel on the formula's own points (Appendix D.4).
+
+    Single-term formulas pass with novelty 1; a formula with fewer than 32 valid points is rejected; at most ``max_points`` rows are used.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> accepts("x0 + sin(x0)", X).reason
+    "Term 'x0' has novelty 0.110, not above 0.316."
+    >>> bool(accepts("x0 + cos(3*x0)", X))
+    True
+    """
+    sample = as_sample(X)
+    if sample.n_samples > max_points:
+        sample = sample.rows(np.arange(max_points))
+    report = novelty(equation, sample, tau=tau, order=order)
+    if report.status is not Status.OK:
+        return Verdict(False, report.status.sentence, float("nan"))
+    worst = int(np.argmin(report.nu))
+    lowest = float(report.nu[worst])
+    if lowest > tau:
+        return Verdict(True, f"All {len(report)} term(s) have novelty above {tau:.3f}.", lowest)
+    return Verdict(False, f"Term '{report.labels[worst]}' has novelty {lowest:.3f}, not above {tau:.3f}.", lowest)
+
+
+__all__ = [
+    "Pruned",
+    "Ranked",
+    "TermArchive",
+    "Verdict",
+    "accepts",
+    "default_score",
+    "farthest_first",
+    "feedback",
+    "novelty_penalty",
+    "prune",
+    "refit",
+    "rerank",
+]
