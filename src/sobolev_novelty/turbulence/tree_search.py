@@ -2,8 +2,8 @@
 
 A node is a set of terms, a move adds one term of the dictionary, a playout adds random terms up to the limit. Every set
 that a playout passes is a complete candidate: its coefficients are fitted jointly and it is scored with the
-accuracy–complexity score that all engines share. With guidance, each round's pool is reranked by R_SN, one weak term of the
-best candidate may be deleted, and R_SN is what travels up the tree; the rule that selects nodes is the same.
+accuracy–complexity score that all engines share. With guidance, each round's pool is reranked by R_SN, one weak term of
+the best candidate may be deleted, and R_SN is what travels up the tree; the rule that selects nodes is the same.
 
 The novelty of a term is taken against the other terms of its channel. In a plane flow T1, T2 and T3 are orthogonal at
 every sample (up to the discrete divergence), so this *is* the novelty against all other terms.
