@@ -78,7 +78,7 @@ def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, f
     n = len(fields)
     columns = 2 if n > 1 else 1
     rows = -(-n // columns)
-    figure, axes = _canvas(rows, columns, (5.2 * columns, 2.0 * rows), sharex=True, sharey=True)
+    figure, axes = _canvas(rows, columns, (5.2 * columns, 2.35 * rows + 0.2), sharex=True, sharey=True)
     for axis, (name, field) in zip(axes, fields.items()):
         x, y, psi = stream_function(field)
         top = float(psi.max())

@@ -1,4 +1,4 @@
-"""Figures of a study from its stored runs; velocity fields that are not kept are computed again from the stored closures."""
+"""Figures of a study from its stored runs; fields that are not kept are computed again from the stored closures."""
 
 from __future__ import annotations
 
