@@ -10,7 +10,6 @@ import pytest
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.selection import (
     Greedy,
@@ -21,6 +20,7 @@ from sobolev_novelty.turbulence.selection import (
     select_closure,
 )
 from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
+from turbulence_samples import synthetic
 
 needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
 
@@ -29,24 +29,6 @@ GREEDY_MSE = (0.11846, 0.11026, 0.10621, 0.10547, 0.10294, 0.10088, 0.09883, 0.0
 SOBOLEV_MSE = (0.11846, 0.10999, 0.10767, 0.10378, 0.10163, 0.10073, 0.09884, 0.09823, 0.09753, 0.09660)
 GREEDY_TERMS = "T2 T1 T2*x1**11*x2 T3*x2**12 T3 T3*x1*x2**2 T1*x2 T1*x1**11*x2 T2*x2**12 T2*x1**7*x2**5"
 SOBOLEV_TERMS = "T2 T1 T2*x1**12 T2*x2**12 T2*x1**7*x2**5 T3*x2**12 T3 T3*x1**2*x2**3 T2*x2 T2*x2**9"
-
-
-def synthetic(n_columns: int = 20, n_rows: int = 15, seed: int = 0) -> RegressionData:
-    """Random flow states and a target of three known terms plus a little noise."""
-    rng = np.random.default_rng(seed)
-    n = n_columns * n_rows
-    S = rng.normal(size=(n, 3, 3))
-    S = S + S.transpose(0, 2, 1)
-    S -= np.eye(3) * np.trace(S, axis1=1, axis2=2)[:, None, None] / 3
-    R = rng.normal(size=(n, 3, 3))
-    R = R - R.transpose(0, 2, 1)
-    invariants = np.column_stack([rng.uniform(0.1, 4, n), -rng.uniform(0.1, 4, n)])
-    S2 = S @ S
-    T = np.stack([S, S @ R - R @ S, S2 - np.eye(3) * np.trace(S2, axis1=1, axis2=2)[:, None, None] / 3], axis=1)
-    x1, x2 = np.tanh(invariants / 2).T
-    target = np.einsum("nk,nkij->nij", np.column_stack([0.3 + 0 * x1, 0.5 * x1 * x2, -0.2 * x2**2]), T)
-    target = target + 1e-6 * rng.normal(size=target.shape)
-    return RegressionData(invariants, T, target, np.arange(n, dtype=np.int32).reshape(n_columns, n_rows).T)
 
 
 @pytest.fixture(scope="module")
