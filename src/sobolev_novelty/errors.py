@@ -44,14 +44,19 @@ class ParseError(SobolevError, ValueError):
 
     def _message(self) -> str:
         if not self.text:
-            return self.reason
+            return _printable(self.reason)
         # A window around the character: hostile or machine-written text can be megabytes long.
         start = max(0, self.position - 40)
-        window = self.text[start : self.position + 40].replace("\n", " ").replace("\t", " ")
-        return f"{self.reason}\n  {window}\n  {' ' * (self.position - start)}^"
+        window = _printable(self.text[start : self.position + 40])
+        return f"{_printable(self.reason)}\n  {window}\n  {' ' * (self.position - start)}^"
 
     def __reduce__(self) -> tuple[type[ParseError], tuple[str, str, int]]:
         return type(self), (self.reason, self.text, self.position)
+
+
+def _printable(text: str) -> str:
+    """Line breaks, terminal escapes and lone surrogates as blanks: a message is shown, whatever the text holds."""
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 class ExpressionError(SobolevError, ValueError):

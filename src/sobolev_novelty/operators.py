@@ -238,16 +238,16 @@ _ROWS: tuple[Operator, ...] = (
     ),
     Operator(
         "sign", 1, np.sign, (_zero,), (_zero,),
-        r"\operatorname{{sign}}\left({0}\right)", "np.sign({0})", "double(({0} > 0) - ({0} < 0))", lambda s, a: s.sign(a), ("sgn",),
+        r"\operatorname{{sign}}\left({0}\right)", "np.sign({0})", "({0} > 0 ? 1.0 : {0} < 0 ? -1.0 : {0})", lambda s, a: s.sign(a), ("sgn",),
     ),
     Operator(
         "min", 2, np.minimum, (lambda a, b, v: (a <= b) * 1.0, lambda a, b, v: 1.0 - (a <= b)), (_zero, _zero, _zero),
-        r"\min\left({0}, {1}\right)", "np.minimum({0}, {1})", "std::min<double>({0}, {1})", lambda s, a, b: s.Min(a, b),
+        r"\min\left({0}, {1}\right)", "np.minimum({0}, {1})", "(std::isnan({0}) || {0} <= {1} ? {0} : {1})", lambda s, a, b: s.Min(a, b),
         ("Min", "fmin", "minimum"), "", 9, True,
     ),
     Operator(
         "max", 2, np.maximum, (lambda a, b, v: (a >= b) * 1.0, lambda a, b, v: 1.0 - (a >= b)), (_zero, _zero, _zero),
-        r"\max\left({0}, {1}\right)", "np.maximum({0}, {1})", "std::max<double>({0}, {1})", lambda s, a, b: s.Max(a, b),
+        r"\max\left({0}, {1}\right)", "np.maximum({0}, {1})", "(std::isnan({0}) || {0} >= {1} ? {0} : {1})", lambda s, a, b: s.Max(a, b),
         ("Max", "fmax", "maximum"), "", 9, True,
     ),
     Operator(

@@ -10,7 +10,7 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,9 @@ from sobolev_novelty.terms import Term, additive_terms
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+#: Wraps a loop to show how far it is.
+Progress = Callable[[range], Iterable[int]]
 
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
@@ -272,6 +275,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
 
@@ -295,6 +299,8 @@ def novelty(
         Resamples of the rows for intervals; 0 for none.
     random_state : int or Generator, optional
         Seed of the bootstrap.
+    progress : callable, optional
+        Wraps the loop over resamples, for example ``tqdm.tqdm``.
 
     Examples
     --------
@@ -315,7 +321,7 @@ def novelty(
         geometry=geometry, names=sample.names, tau=tau, terms=terms, expression=expression,
         dropped=_dropped(found, sample, terms), notes=notes + _data_notes(found, sample, geometry),
     )  # fmt: skip
-    return _with_bootstrap(report, found, n_bootstrap, random_state)
+    return _with_bootstrap(report, found, n_bootstrap, random_state, progress)
 
 
 def novelty_of_arrays(
@@ -350,7 +356,7 @@ def novelty_of_arrays(
     >>> import numpy as np
     >>> x = np.linspace(0, 1, 50)
     >>> novelty_of_arrays([x, x**2], [[1 + 0 * x], [2 * x]]).nu.round(3)
-    array([0.34 , 0.34 ])
+    array([0.491, 0.491])
     """
     geometry = Geometry(0 if gradients is None else 1, _three(weights), "raw" if scales is None else "standardized")
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
@@ -378,7 +384,7 @@ def conditional_novelty(
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 100)[:, None]
     >>> conditional_novelty(["sin(x0)", "x0**2"], ["x0", "x0**3"], X).round(3)
-    array([0.002, 1.   ])
+    array([0.003, 1.   ])
     """
     sample = as_sample(X, names)
     expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
@@ -427,7 +433,11 @@ def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
 
 
 def _with_bootstrap(
-    report: NoveltyReport, found: Signatures, n_resamples: int, random_state: int | np.random.Generator | None
+    report: NoveltyReport,
+    found: Signatures,
+    n_resamples: int,
+    random_state: int | np.random.Generator | None,
+    progress: Progress | None = None,
 ) -> NoveltyReport:
     if n_resamples < 0:
         raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
@@ -438,7 +448,8 @@ def _with_bootstrap(
     m = len(report)
     # (blocks, samples, components, terms): a resample picks whole samples.
     cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in range(n_resamples)])
+    resamples = range(n_resamples) if progress is None else progress(range(n_resamples))
+    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
     level = 0.95
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     stability = np.mean((draws > report.tau) == report.qualified, axis=0)

@@ -15,6 +15,7 @@ inputs by default: ∂φ/∂x_j times the standard deviation of x_j. Matrices he
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -198,11 +199,13 @@ def _assemble(rows: FloatArray, factors: FloatArray) -> Signatures:
     ``rows`` has shape (m, n_blocks, N, ...): trailing axes are components of one sample.
     """
     m, n_blocks, n_samples = rows.shape[:3]
-    finite = np.isfinite(rows).reshape(m, n_blocks, n_samples, -1).all(axis=(0, 1, 3))
+    # Sizes in full: with no terms NumPy cannot infer one.
+    n_components = math.prod(rows.shape[3:])
+    finite = np.isfinite(rows).reshape(m, n_blocks, n_samples, n_components).all(axis=(0, 1, 3))
     n_used = int(finite.sum())
     kept = rows if n_used == n_samples else rows[:, :, finite]
     weights = (factors / np.sqrt(max(n_used, 1))).reshape((1, n_blocks) + (1,) * (rows.ndim - 2))
-    Psi = (kept * weights).reshape(m, -1).T
+    Psi = (kept * weights).reshape(m, n_blocks * n_used * n_components).T
     return Signatures(Psi, rows[:, 0], finite, n_blocks)
 
 

@@ -107,10 +107,17 @@ def read_published(root: Path, suite: str) -> Iterator[PublishedModel]:
         try:
             return read_dataset(root, dataset).columns
         except DataError:
-            return None
+            return _feynman_variables(root, dataset)
 
     for row, record in enumerate(frame.to_dict("records")):
         yield _read_row(row, record, columns(record["dataset"]))
+
+
+def _feynman_variables(root: Path, dataset: str) -> tuple[str, ...] | None:
+    """The variables of an equation without data (PMLB lacks II.11.17), None for any other data set."""
+    table = pd.read_csv(root / "feynman" / "feynman_equations.csv")
+    found = table.loc[table["aif_id"] == dataset.removeprefix("feynman_").replace("_", "."), "variables"]
+    return tuple(str(found.iloc[0]).split()) if len(found) else None
 
 
 def _read_row(row: int, record: dict[Any, Any], columns: tuple[str, ...] | None) -> PublishedModel:

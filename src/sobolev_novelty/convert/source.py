@@ -16,6 +16,8 @@ from sobolev_novelty.operators import Operator
 
 #: Deeper text is cut into statements: compilers bound how deeply brackets may nest.
 _MAX_NESTING = 20
+#: The nesting of a bare number.
+_LITERAL = -1
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
@@ -74,7 +76,7 @@ def to_numpy_source(expression: Expression, function_name: str = "f", names: Seq
     """
     columns = _columns(expression, names)
     _check_identifier(function_name)
-    lines, value = _statements(expression, lambda op: op.numpy, lambda k: f"X[:, {k}]", columns)
+    lines, value = _statements(expression, lambda op: op.numpy, lambda k: f"X[:, {k}]", columns, "np.float64({})")
     body = "".join(f"    {name} = {text}\n" for name, text in lines)
     head = "".join(f"    # X[:, {k}]: {name!a}\n" for k, name in enumerate(columns) if name != f"x{k}")
     return f"import numpy as np\n\n\ndef {function_name}(X):\n{head}{body}    return np.zeros(len(X)) + {value}"
@@ -87,7 +89,6 @@ def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str
     --------
     >>> from sobolev_novelty.parsing import parse
     >>> print(to_cpp(parse("x0 + 2*sin(x1)")))
-    #include <algorithm>
     #include <cmath>
     <BLANKLINE>
     double f(const double* x) {
@@ -100,7 +101,7 @@ def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str
     body = "".join(f"    const double {name} = {text};\n" for name, text in lines)
     head = "".join(f"    // x[{k}]: {name!a}\n" for k, name in enumerate(columns) if name != f"x{k}")
     signature = f"double {function_name}(const double* x)"
-    return f"#include <algorithm>\n#include <cmath>\n\n{signature} {{\n{head}{body}    return {value};\n}}"
+    return f"#include <cmath>\n\n{signature} {{\n{head}{body}    return {value};\n}}"
 
 
 def _columns(expression: Expression, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -131,10 +132,12 @@ def _statements(
     template_of: Callable[[Operator], str],
     column: Callable[[int], str],
     names: Sequence[str],
+    literal: str = "{}",
 ) -> tuple[list[tuple[str, str]], str]:
     """Assignments ``(name, text)`` and the final text.
 
     What nests too deeply, and what a template repeats, gets a name: the source stays linear in the expression's length.
+    ``literal`` is put around numbers that meet only numbers.
     """
     position = {name: column(k) for k, name in enumerate(names)}
     lines: list[tuple[str, str]] = []
@@ -146,15 +149,17 @@ def _statements(
     def leaf(token: float | str) -> tuple[str, int]:
         if isinstance(token, str):
             return position[token], 0
-        return (f"({token!r})" if repr(token).startswith("-") else repr(token)), 0
+        return (f"({token!r})" if repr(token).startswith("-") else repr(token)), _LITERAL
 
     def node(op: Operator, args: tuple[tuple[str, int], ...]) -> tuple[str, int]:
         template = template_of(op)
+        if all(nesting == _LITERAL for _, nesting in args):
+            args = tuple((literal.format(text), 0) for text, _ in args)
         texts = [
             named(text) if nesting > 0 and (nesting >= _MAX_NESTING or template.count(f"{{{k}}}") > 1) else text
             for k, (text, nesting) in enumerate(args)
         ]
         kept = [nesting for text, (original, nesting) in zip(texts, args, strict=True) if text is original]
-        return template.format(*texts), 1 + max(kept, default=0)
+        return template.format(*texts), 1 + max((0, *kept))
 
     return lines, expression.fold(leaf, node)[0]

@@ -1,30 +1,153 @@
-"""Programs -> values, derivatives, Jacobians and fits: one C file, and the NumPy version that defines it and stands in for it.
+"""Programs -> values, derivatives, Jacobians, fits and novelties: C, and the NumPy version that defines it and stands in for it.
 
-The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one.
+The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend` says which is in use.
 """
 
 from __future__ import annotations
 
-from sobolev_novelty.kernels.numpy_kernel import (
-    Fits,
-    FitStatus,
-    derivatives,
-    fit,
-    jacobians,
-    n_derivative_rows,
-    second_order_pairs,
-)
-from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
+from sobolev_novelty.kernels.backend import Backend, backend, native
+from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
+from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
+from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors
+from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique
 
 __all__ = [
+    "Backend",
     "FitStatus",
     "Fits",
     "FloatArray",
+    "Novelties",
+    "NoveltyStatus",
     "Programs",
+    "backend",
     "compile_programs",
     "derivatives",
     "fit",
     "jacobians",
     "n_derivative_rows",
+    "novelties",
     "second_order_pairs",
 ]
+
+
+def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threads: int = 1) -> FloatArray:
+    """Values and input derivatives of every program at every sample.
+
+    Parameters
+    ----------
+    programs : Programs
+    X : array of shape (n_features, n_samples)
+        One row per feature.
+    order : {0, 1, 2}
+
+    Returns
+    -------
+    ndarray of shape (n_programs, n_derivative_rows(n_features, order), n_samples)
+        Row 0 holds the values, the next ones the gradient, then the second derivatives of ``second_order_pairs(n_features)``.
+    """
+    X = as_samples(X)
+    order, n_threads = check_order(order), check_threads(n_threads)
+    module = native()
+    if module is not None:
+        return native_kernel.derivatives(module, programs, X, order, n_threads)
+    check_programs(programs, X.shape[0])
+    return numpy_kernel.derivatives(programs, X, order)
+
+
+def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:
+    """Values of shape (n_programs, n_samples), and derivatives along every constant, (total_constants, n_samples)."""
+    X = as_samples(X)
+    n_threads = check_threads(n_threads)
+    module = native()
+    if module is not None:
+        return native_kernel.jacobians(module, programs, X, n_threads)
+    check_programs(programs, X.shape[0])
+    return numpy_kernel.jacobians(programs, X)
+
+
+def fit(
+    programs: Programs,
+    term_offsets: npt.ArrayLike,
+    free: npt.ArrayLike,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    weights: npt.ArrayLike | None = None,
+    *,
+    n_iterations: int = 8,
+    n_threads: int = 1,
+) -> Fits:
+    """Least squares for a population of sums of terms; see :func:`sobolev_novelty.kernels.numpy_kernel.fit`."""
+    X = as_samples(X)
+    n_threads = check_threads(n_threads)
+    if n_iterations < 0:
+        raise ParameterError(f"'n_iterations' must not be negative. Got {n_iterations}.")
+    offsets = as_offsets(term_offsets, "term_offsets", programs.n_programs)
+    y = as_vector(y, "y", X.shape[1])
+    if weights is not None:
+        weights = as_vector(weights, "weights", X.shape[1])
+        if not (np.isfinite(weights) & (weights >= 0.0)).all():
+            raise DataError("'weights' must be finite and not negative.")
+    free = np.ascontiguousarray(free, dtype=np.bool_)
+    if free.shape != programs.constants.shape:
+        raise DataError(f"'free' must have one entry per constant, {len(programs.constants)}. Got shape {free.shape}.")
+    module = native()
+    if module is not None:
+        return native_kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
+    check_programs(programs, X.shape[0])
+    return numpy_kernel.fit(programs, offsets, free, X, y, weights, n_iterations=n_iterations)
+
+
+def novelties(
+    programs: Programs,
+    offsets: npt.ArrayLike,
+    X: npt.ArrayLike,
+    *,
+    members: npt.ArrayLike | None = None,
+    scales: npt.ArrayLike | None = None,
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    order: int = 1,
+    n_threads: int = 1,
+) -> Novelties:
+    """Novelty of every term of every candidate on the same samples, in one call.
+
+    Parameters
+    ----------
+    programs : Programs
+        Term programs. Equal ones are evaluated once, however many candidates share them.
+    offsets : array of shape (n_candidates + 1,)
+        Candidate ``c`` has the terms ``members[offsets[c]:offsets[c + 1]]``.
+    X : array of shape (n_features, n_samples)
+    members : array of int, optional
+        Indices of programs. Without it candidate ``c`` has the programs ``offsets[c]:offsets[c + 1]``.
+    scales : array of shape (n_features,), optional
+        Factor of each derivative; by default the standard deviations of the inputs.
+    weights : tuple of float
+        λ₀, λ₁ and λ₂.
+    order : {0, 1, 2}
+        Highest derivative in the signature.
+    """
+    X = as_samples(X)
+    order, n_threads = check_order(order), check_threads(n_threads)
+    if len(weights) != 3 or not all(np.isfinite(w) and w >= 0.0 for w in weights):
+        raise ParameterError(f"'weights' must be three numbers (λ0, λ1, λ2), none negative. Got {weights!r}.")
+    if members is None:
+        programs, index = unique(programs)
+    else:
+        index = np.ascontiguousarray(members, dtype=np.int64)
+        if index.ndim != 1 or (len(index) and not 0 <= index.min() <= index.max() < programs.n_programs):
+            raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
+    starts = as_offsets(offsets, "offsets", len(index))
+    if scales is None:
+        with np.errstate(all="ignore"):
+            scales = X.std(axis=1) if X.shape[1] else np.zeros(X.shape[0])
+    factors = block_factors(as_vector(scales, "scales", X.shape[0]), weights, order)
+    module = native()
+    if module is not None:
+        return native_kernel.novelties(module, programs, index, starts, X, factors, order, n_threads)
+    check_programs(programs, X.shape[0])
+    return numpy_novelty.novelties(programs, index, starts, X, factors, order)

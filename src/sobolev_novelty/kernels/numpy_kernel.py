@@ -22,6 +22,8 @@ import numpy as np
 from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, FloatArray, IntArray, OffsetArray, Programs
 from sobolev_novelty.operators import OPERATORS, Operator
 
+#: The second derivative of operators that have none.
+_FLAT = OPERATORS["add"].second[0]
 _BY_OPCODE: dict[int, Operator] = {op.opcode: op for op in OPERATORS.values()}
 Array = np.ndarray[Any, np.dtype[np.float64]]
 First = dict[int, Any]
@@ -163,7 +165,8 @@ def _apply(op: Operator, operands: list[tuple[Any, First, Second]], order: int) 
         for pair, derivative in second.items():
             _add(out_second, pair, partial * derivative)
     for (p, q), formula in zip(_operand_pairs(op.arity), op.second, strict=True):
-        if not firsts[p] or not firsts[q]:
+        # A curvature that is zero by definition contributes nothing, not 0 × inf.
+        if not firsts[p] or not firsts[q] or formula is _FLAT:
             continue
         curvature = formula(*arguments, value)
         for j, k in _index_pairs(firsts[p], firsts[q], same=p == q):
@@ -202,8 +205,12 @@ def _add(target: dict[Any, Any], key: Any, value: Any) -> None:
 
 #: Columns whose residual after the others is below this share of their length count as dependent in a fit.
 DEPENDENT = 1e-9
-#: A step that lowers the loss by less than this share ends the fit.
+#: A step that lowers the loss by less than this share, or promises no more, ends the fit.
 CONVERGED_STEP = 1e-12
+#: A constant whose effect outside the span of the terms is below this share of its effect stays where it is.
+REDUNDANT = 1e-6
+#: A loss below this share of the target's square is a perfect fit.
+EXACT = 1e-28
 
 
 def fit(
@@ -264,7 +271,7 @@ class _Problem:
     def linear_fit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, bool] | None:
         """Phi, b, the residual and whether terms are dependent; None where a value is not finite."""
         Phi = derivatives(_with_constants(self.programs, theta), self.X)[:, 0].T * self.root[:, None]
-        if not np.isfinite(Phi).all():
+        if not np.isfinite((Phi * Phi).sum(axis=0)).all():
             return None
         b, singular = _solve(Phi, self.y)
         residual = self.y - Phi @ b
@@ -276,12 +283,14 @@ class _Problem:
         _, jacobian = jacobians(programs, self.X)
         owner = np.repeat(np.arange(programs.n_programs), np.diff(programs.constant_offsets))
         D = (jacobian * b[owner][:, None])[self.free].T * self.root[:, None]
-        if not np.isfinite(D).all():
+        if not np.isfinite((D * D).sum(axis=0)).all():
             return None
         scale = np.linalg.norm(Phi, axis=0)
         scale[scale == 0.0] = 1.0
         projection = np.linalg.lstsq(Phi / scale, D, rcond=DEPENDENT)[0]
-        return D - (Phi / scale) @ projection
+        rest = D - (Phi / scale) @ projection
+        rest[:, np.linalg.norm(rest, axis=0) <= REDUNDANT * np.linalg.norm(D, axis=0)] = 0.0
+        return rest
 
 
 def _levenberg_marquardt(
@@ -299,6 +308,9 @@ def _levenberg_marquardt(
     if D is None:
         return b, theta, loss, FitStatus.SINGULAR if singular else FitStatus.CONVERGED
     for _ in range(n_iterations):
+        if loss <= EXACT * float(problem.y @ problem.y):
+            ended = FitStatus.CONVERGED
+            break
         normal = D.T @ D
         diagonal = np.diag(normal).copy()
         diagonal[diagonal <= 0.0] = 1.0
@@ -307,6 +319,9 @@ def _levenberg_marquardt(
         except np.linalg.LinAlgError:
             damping *= 10.0
             continue
+        if step @ (D.T @ residual) <= CONVERGED_STEP * loss:
+            ended = FitStatus.CONVERGED
+            break
         trial = theta.copy()
         trial[problem.free] += step
         candidate = problem.linear_fit(trial) if np.isfinite(trial).all() else None

@@ -98,3 +98,36 @@ def _unknown_variable(token: object, names: Sequence[str]) -> ExpressionError:
     assert not isinstance(token, Operator)
     shown = ", ".join(list(names)[:12]) + (", …" if len(names) > 12 else "")
     return ExpressionError(f"Variable '{token}' is not a column of X. Its columns are: {shown or 'none'}.")
+
+
+def select(programs: Programs, indices: npt.NDArray[np.int64]) -> Programs:
+    """The programs with these indices, in this order."""
+    codes = [programs.codes[programs.offsets[i] : programs.offsets[i + 1]] for i in indices]
+    constants = [programs.constants[programs.constant_offsets[i] : programs.constant_offsets[i + 1]] for i in indices]
+    return Programs(
+        np.concatenate(codes) if codes else np.zeros(0, dtype=np.int32),
+        np.concatenate([[0], np.cumsum([len(c) for c in codes], dtype=np.int64)]).astype(np.int64),
+        np.concatenate(constants) if constants else np.zeros(0),
+        np.concatenate([[0], np.cumsum([len(c) for c in constants], dtype=np.int64)]).astype(np.int64),
+        programs.n_features,
+    )
+
+
+def unique(programs: Programs) -> tuple[Programs, npt.NDArray[np.int64]]:
+    """The different programs among these, and for each of these its index among them."""
+    places: dict[tuple[bytes, bytes], int] = {}
+    index = np.empty(programs.n_programs, dtype=np.int64)
+    first: list[int] = []
+    offsets, constant_offsets = programs.offsets.tolist(), programs.constant_offsets.tolist()
+    for i in range(programs.n_programs):
+        key = (
+            programs.codes[offsets[i] : offsets[i + 1]].tobytes(),
+            programs.constants[constant_offsets[i] : constant_offsets[i + 1]].tobytes(),
+        )
+        place = places.setdefault(key, len(first))
+        if place == len(first):
+            first.append(i)
+        index[i] = place
+    if len(first) == programs.n_programs:
+        return programs, index
+    return select(programs, np.array(first, dtype=np.int64)), index

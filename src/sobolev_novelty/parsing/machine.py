@@ -145,6 +145,8 @@ class Machine:
         value = float(token)
         if not math.isfinite(value):
             self._fail("The number is too large for a float.", start)
+        if value == 0.0 and token.lower().partition("e")[0].strip("0."):
+            self._fail("The number is too small for a float; write 0 if that is meant.", start)
         self._push(value, start)
         self._literal_at = len(self._operands)
 
@@ -174,7 +176,7 @@ class Machine:
                 self._push(token, start)
             else:
                 if not token.isascii() and not token.isidentifier():
-                    self._fail("Superscripts are not read: write x**2.", start)
+                    self._fail("Raised and lowered digits are not read: write x**2 or x_1.", start)
                 self._mention(token, Mention(token, start, numbered_index(token)), start)
         elif token in _CONSTANTS:
             self._push(_CONSTANTS[token], start)
@@ -249,7 +251,9 @@ class Machine:
         elif token == ")" and isinstance(self._waiting[-1][1], Function):
             function = self._waiting[-1][1]
             self._fail(f"An operand of '{function.name}' is missing: it takes {function.arity}.", start)
-        elif token != "+":
+        elif token == "+":
+            self._count(start)  # no node, but work
+        else:
             floor = token == "/" and self._text[start - 1 : start] == "/"
             reason = (
                 "Floor division '//' is no part of a formula."

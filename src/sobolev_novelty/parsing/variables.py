@@ -44,6 +44,8 @@ def resolve(mentions: Mapping[str, Mention], names: Sequence[str] | None, conven
     if not numbered:
         return resolved
     base = _base(convention, [mentions[key] for key in numbered], len(names), text)
+    if not all(mentions[key].is_column for key in numbered):
+        _refuse_mixing([mentions[key] for key in resolved], names, base, text)
     for key, index in numbered.items():
         column = index if mentions[key].is_column else index - base
         if not 0 <= column < len(names):
@@ -53,6 +55,18 @@ def resolve(mentions: Mapping[str, Mention], names: Sequence[str] | None, conven
             raise ParseError(reason, text, mentions[key].position)
         resolved[key] = names[column]
     return resolved
+
+
+def _refuse_mixing(exact: Sequence[Mention], names: Sequence[str], base: int, text: str) -> None:
+    """A name that looks like a number must be that column: with the names x0, x1 the text x1 + x2 is a guess."""
+    for mention in exact:
+        if mention.index is not None and names.index(mention.name) != mention.index - base:
+            raise ParseError(
+                f"'{mention.name}' is a name, but counted from {base} like the other numbers it is another column. "
+                'Say which: variables="x0" or variables="x1".',
+                text,
+                mention.position,
+            )
 
 
 def _base(convention: str, numbered: Sequence[Mention], n_names: int, text: str) -> int:
@@ -112,4 +126,4 @@ def _refuse_merging(mentions: Mapping[str, Mention], resolved: dict[str, str], c
 def _unknown(mention: Mention, names: Sequence[str]) -> str:
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     hint = " SymPy writes the imaginary unit so; expressions here are real." if mention.name == "I" else ""
-    return f"'{mention.name}' is not a known variable.{hint} Known: {shown or 'none'}."
+    return f"'{mention.name[:60]}' is not a known variable.{hint} Known: {shown or 'none'}."

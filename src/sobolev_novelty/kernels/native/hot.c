@@ -1,0 +1,12 @@
+/* The tile loops, compiled once per instruction set (without contraction, so that sums and products are NumPy's to the bit). */
+#include <string.h>
+
+#include "hot.h"
+#include "vectormath.h"
+
+#include "hot_forward.h"
+#include "hot_backward.h"
+#include "hot_second.h"
+
+const Hot ISA(hot) = {TEXT(SOBOLEV_ISA), values,       gradient,    second,      ISA(gram),
+                      ISA(dot),          ISA(axpy),    ISA(scale),  ISA(absorb), ISA(finite)};

@@ -1,0 +1,86 @@
+"""The compiled kernel behind the interface of :mod:`~sobolev_novelty.kernels.numpy_kernel`."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import KernelError
+from sobolev_novelty.kernels.backend import level
+from sobolev_novelty.kernels.numpy_kernel import Fits, n_derivative_rows
+from sobolev_novelty.kernels.numpy_novelty import MIN_ROWS, Novelties
+from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def derivatives(module: ModuleType, programs: Programs, X: FloatArray, order: int, n_threads: int) -> FloatArray:
+    out = np.empty((programs.n_programs, n_derivative_rows(X.shape[0], order), X.shape[1]))
+    _call(module.derivatives, _arrays(programs), X, order, out, n_threads, level())
+    return out
+
+
+def jacobians(module: ModuleType, programs: Programs, X: FloatArray, n_threads: int) -> tuple[FloatArray, FloatArray]:
+    values = np.empty((programs.n_programs, X.shape[1]))
+    jacobian = np.empty((len(programs.constants), X.shape[1]))
+    _call(module.jacobians, _arrays(programs), X, values, jacobian, n_threads, level())
+    return values, jacobian
+
+
+def fit(
+    module: ModuleType,
+    programs: Programs,
+    term_offsets: OffsetArray,
+    free: BoolArray,
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    n_iterations: int,
+    n_threads: int,
+) -> Fits:
+    n_candidates = len(term_offsets) - 1
+    coefficients = np.zeros(programs.n_programs)
+    constants = np.array(programs.constants, dtype=np.float64)
+    loss = np.full(n_candidates, np.inf)
+    status = np.zeros(n_candidates, dtype=np.int32)
+    outputs = (coefficients, constants, loss, status)
+    _call(module.fit, _arrays(programs), term_offsets, free, X, y, weights, n_iterations, *outputs, n_threads, level())
+    return Fits(coefficients, constants, loss, status)
+
+
+def novelties(
+    module: ModuleType,
+    programs: Programs,
+    members: OffsetArray,
+    offsets: OffsetArray,
+    X: FloatArray,
+    factors: FloatArray,
+    order: int,
+    n_threads: int,
+) -> Novelties:
+    nu = np.full(len(members), np.nan)
+    lengths = np.full(len(members), np.nan)
+    rows = np.zeros(len(offsets) - 1, dtype=np.int64)
+    status = np.zeros(len(offsets) - 1, dtype=np.int32)
+    outputs = (nu, lengths, rows, status)
+    _call(module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level())
+    return Novelties(nu, lengths, rows, status)
+
+
+def _arrays(programs: Programs) -> tuple[Any, ...]:
+    return (
+        np.ascontiguousarray(programs.codes, dtype=np.int32),
+        np.ascontiguousarray(programs.offsets, dtype=np.int64),
+        np.ascontiguousarray(programs.constants, dtype=np.float64),
+        np.ascontiguousarray(programs.constant_offsets, dtype=np.int64),
+    )
+
+
+def _call(function: Any, *arguments: Any) -> None:
+    try:
+        function(*arguments)
+    except ValueError as error:
+        raise KernelError(str(error)) from error

@@ -1,0 +1,105 @@
+"""Checkpoints: the front and the counters of a running search, in a file from which a killed run goes on."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.search.front import ParetoFront
+from sobolev_novelty.search.loop import Budget, Callback, Progress
+from sobolev_novelty.search.storage import read_json, write_json
+
+FORMAT = "sobolev-novelty checkpoint"
+#: Seconds between two writings.
+INTERVAL = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A file, and what an earlier run left in it.
+
+    Parameters
+    ----------
+    path : Path
+    data : int
+        Checksum of the training data: a file of other data is refused.
+    equations : tuple of str
+        The front of the earlier run; they are fitted first.
+    n_evaluations, n_novelty_calls, seconds
+        What the earlier run has spent.
+    """
+
+    path: Path
+    data: int
+    equations: tuple[str, ...] = ()
+    n_evaluations: int = 0
+    n_novelty_calls: int = 0
+    seconds: float = 0.0
+
+    @classmethod
+    def open(cls, path: Path, X: FloatArray, y: FloatArray) -> Checkpoint:
+        """The checkpoint at this path; an empty one where there is no file."""
+        data = zlib.crc32(np.ascontiguousarray(y).tobytes(), zlib.crc32(np.ascontiguousarray(X).tobytes()))
+        if not path.is_file():
+            return cls(path, data)
+        content = read_json(path)
+        if content.get("format") != FORMAT:
+            raise DataError(f"'{path}' is not a checkpoint. Give another path.")
+        if content.get("data") != data:
+            raise DataError(f"The checkpoint '{path}' belongs to other data. Delete it or give another path.")
+        return cls(
+            path,
+            data,
+            tuple(str(text) for text in content["equations"]),
+            int(content["n_evaluations"]),
+            int(content["n_novelty_calls"]),
+            float(content["seconds"]),
+        )
+
+    def remaining(self, budget: Budget, n_guesses: int) -> Budget:
+        """What is left of a budget; enough at least to fit the equations found so far."""
+        evaluations, seconds = budget.max_evaluations, budget.seconds
+        if evaluations is not None:
+            evaluations = max(evaluations - self.n_evaluations, n_guesses + 1)
+        if seconds is not None:
+            seconds = max(seconds - self.seconds, 1e-3)
+        return replace(budget, max_evaluations=evaluations, seconds=seconds)
+
+    def write(
+        self,
+        front: ParetoFront,
+        n_evaluations: int,
+        n_novelty_calls: int,
+        seconds: float,
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write the state of a run on top of what the earlier run spent."""
+        write_json(
+            self.path,
+            {
+                "format": FORMAT,
+                "data": self.data,
+                "equations": [str(c.expression.rename(names or {})) for c in front],
+                "n_evaluations": self.n_evaluations + n_evaluations,
+                "n_novelty_calls": self.n_novelty_calls + n_novelty_calls,
+                "seconds": self.seconds + seconds,
+            },
+        )
+
+    def callback(self, names: Mapping[str, str]) -> Callback:
+        """Writes the file every few seconds."""
+        last = [time.perf_counter()]
+
+        def save(progress: Progress) -> None:
+            if time.perf_counter() - last[0] >= INTERVAL:
+                last[0] = time.perf_counter()
+                self.write(progress.front, progress.n_evaluations, progress.n_novelty_calls, progress.seconds, names)
+
+        return save

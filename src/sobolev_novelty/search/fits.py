@@ -1,0 +1,224 @@
+"""Fitting a batch of forms, and the clean-up of the few that matter: more iterations, terms that vanish, numbers that are simple."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.engine import Problem
+from sobolev_novelty.search.forms import Form, free_constants
+
+#: Levenberg–Marquardt iterations of every candidate, and of those that reach for the front.
+FIT_ITERATIONS = 8
+POLISH_ITERATIONS = 60
+#: A term whose size is below this share of the target's is dropped where the error allows it.
+NEGLIGIBLE = 1e-7
+#: Fits better than this have their constants moved to simple numbers where the error allows it.
+SNAP_NMSE = 1e-10
+#: Relative distance within which a constant is taken for a simple number.
+SNAP_DISTANCE = 1e-7
+#: A clean-up may raise the error by this factor, or to this level: rounding.
+ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
+
+_BASES = (
+    1.0,
+    math.pi,
+    1.0 / math.pi,
+    math.pi**2,
+    math.pi**-2,
+    math.sqrt(2.0),
+    math.sqrt(math.pi),
+    1.0 / math.sqrt(2.0 * math.pi),
+)
+_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 100)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitted:
+    """A fitted form: its terms with fitted constants, their coefficients, and the error relative to the target's variance."""
+
+    terms: tuple[Expression, ...]
+    coefficients: FloatArray
+    nmse: float
+    is_converged: bool
+
+    @property
+    def form(self) -> Form:
+        return Form(self.terms, tuple(flag for term in self.terms for flag in free_constants(term)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fitter:
+    """The data every form is fitted to.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_features, n_samples)
+    names : tuple of str
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,) or None
+    total : float
+        Weighted sum of squares of ``y`` about its mean: what errors are relative to.
+    n_threads : int
+    """
+
+    X: FloatArray
+    names: tuple[str, ...]
+    y: FloatArray
+    weights: FloatArray | None
+    total: float
+    n_threads: int = 1
+
+    @classmethod
+    def of(cls, problem: Problem, n_threads: int = 1) -> Fitter:
+        w = np.ones_like(problem.y) if problem.weights is None else problem.weights
+        total = float(np.sum(w * (problem.y - np.average(problem.y, weights=w)) ** 2))
+        X = np.ascontiguousarray(problem.sample.X)
+        return cls(X, problem.sample.names, problem.y, problem.weights, total, n_threads)
+
+    def fit(self, forms: Sequence[Form], n_iterations: int = FIT_ITERATIONS) -> list[Fitted]:
+        """Fit all forms in one call of the kernel."""
+        if not forms:
+            return []
+        terms = [term for form in forms for term in form.terms]
+        programs = kernels.compile_programs(terms, self.names)
+        offsets = np.cumsum([0, *(len(form.terms) for form in forms)], dtype=np.int64)
+        free = np.array([flag for form in forms for flag in form.free], dtype=bool)
+        fits = kernels.fit(
+            programs, offsets, free, self.X, self.y, self.weights, n_iterations=n_iterations, n_threads=self.n_threads
+        )
+        results = []
+        constants = fits.constants.tolist()
+        starts = programs.constant_offsets.tolist()
+        for c, (begin, end) in enumerate(pairwise(offsets.tolist())):
+            fitted = forms[c].terms
+            if forms[c].n_free and np.isfinite(fits.loss[c]):
+                fitted = tuple(terms[i].with_constants(constants[starts[i] : starts[i + 1]]) for i in range(begin, end))
+            results.append(
+                Fitted(
+                    fitted,
+                    fits.coefficients[begin:end],
+                    self.relative(float(fits.loss[c])),
+                    int(fits.status[c]) != kernels.FitStatus.MAX_ITERATIONS,
+                )
+            )
+        return results
+
+    def relative(self, loss: float) -> float:
+        """Loss as a share of the target's variance."""
+        if not math.isfinite(loss):
+            return math.inf
+        return loss / self.total if self.total > 0.0 else (0.0 if loss == 0.0 else math.inf)
+
+    def values(self, terms: Sequence[Expression], rows: npt.NDArray[np.intp] | None = None) -> FloatArray:
+        """Values of terms at all rows, or at some: shape (n_terms, n_rows)."""
+        X = self.X if rows is None else np.ascontiguousarray(self.X[:, rows])
+        return np.asarray(kernels.derivatives(kernels.compile_programs(terms, self.names), X)[:, 0])
+
+    def with_coefficients(self, fitted: Fitted, coefficients: FloatArray) -> Fitted:
+        """The same terms with coefficients given instead of fitted."""
+        with np.errstate(all="ignore"):
+            residual = self.y - coefficients @ self.values(fitted.terms)
+            loss = float(np.sum(residual**2 if self.weights is None else self.weights * residual**2))
+        return Fitted(fitted.terms, coefficients, self.relative(loss), True)
+
+
+def clean_up(fitter: Fitter, fitted: Sequence[Fitted]) -> list[Fitted]:
+    """Polish fits that reach for the front: iterate on, drop terms that vanish, move constants to simple numbers.
+
+    A step is kept only if it does not raise the error beyond rounding.
+    """
+    open_ones = [i for i, f in enumerate(fitted) if not f.is_converged]
+    result = list(fitted)
+    for i, polished in zip(open_ones, fitter.fit([fitted[i].form for i in open_ones], POLISH_ITERATIONS), strict=True):
+        result[i] = min(result[i], polished, key=lambda f: f.nmse)
+    result = [_without_negligible(fitter, f) for f in result]
+    return [_snapped(fitter, f) if f.nmse < SNAP_NMSE else f for f in result]
+
+
+def _allowed(before: Fitted, after: Fitted) -> bool:
+    return after.nmse <= max(ROUNDING_FACTOR * before.nmse, ROUNDING_LEVEL)
+
+
+def _without_negligible(fitter: Fitter, fitted: Fitted) -> Fitted:
+    if len(fitted.terms) < 2 or not math.isfinite(fitted.nmse):
+        return fitted
+    with np.errstate(all="ignore"):
+        sizes = np.abs(fitted.coefficients) * np.sqrt(np.mean(fitter.values(fitted.terms) ** 2, axis=1))
+    kept = sizes > NEGLIGIBLE * np.sqrt(np.mean(fitter.y**2))
+    if kept.all() or not kept.any():
+        return fitted
+    rest = tuple(term for term, keep in zip(fitted.terms, kept, strict=True) if keep)
+    smaller = Fitted(rest, fitted.coefficients[kept], fitted.nmse, True)
+    refitted = fitter.fit([smaller.form])[0]
+    return refitted if _allowed(fitted, refitted) else fitted
+
+
+def simple_number(value: float) -> float:
+    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value itself.
+
+    Examples
+    --------
+    >>> simple_number(0.49999999999993), simple_number(0.3183098861837), simple_number(0.4123456)
+    (0.5, 0.3183098861837907, 0.4123456)
+    """
+    if value == 0.0 or not 1e-6 < abs(value) < 1e6:
+        return value
+    for base in _BASES:
+        for denominator in _DENOMINATORS:
+            scaled = value / base * denominator
+            nearest = round(scaled)
+            if 0 < abs(nearest) <= 10_000 and abs(scaled - nearest) <= SNAP_DISTANCE * abs(scaled):
+                # Large numerators over large denominators are near anything.
+                if abs(nearest) * denominator * SNAP_DISTANCE > 0.02:
+                    continue
+                return nearest / denominator * base
+    return value
+
+
+def _snapped(fitter: Fitter, fitted: Fitted) -> Fitted:
+    """Inner constants first, with the coefficients refitted; then the coefficients."""
+    fitted = _snapped_constants(fitter, fitted)
+    coefficients = np.array([simple_number(b) for b in fitted.coefficients.tolist()])
+    if np.array_equal(coefficients, fitted.coefficients):
+        return fitted
+    together = fitter.with_coefficients(fitted, coefficients)
+    if _allowed(fitted, together):
+        return together
+    for j, value in enumerate(coefficients):
+        trial = fitted.coefficients.copy()
+        trial[j] = value
+        alone = fitter.with_coefficients(fitted, trial)
+        if _allowed(fitted, alone):
+            fitted = alone
+    return fitted
+
+
+def _snapped_constants(fitter: Fitter, fitted: Fitted) -> Fitted:
+    trials = []
+    for i, term in enumerate(fitted.terms):
+        free = free_constants(term)
+        values = [simple_number(c) if f else c for c, f in zip(term.constants, free, strict=True)]
+        if tuple(values) != term.constants:
+            trials.append((i, term.with_constants(values)))
+    if not trials:
+        return fitted
+    changed = dict(trials)
+    together = tuple(changed.get(i, term) for i, term in enumerate(fitted.terms))
+    best = fitter.fit([Form(together, (False,) * sum(len(t.constants) for t in together))])[0]
+    if _allowed(fitted, best):
+        return best
+    for i, term in trials:
+        alone = (*fitted.terms[:i], term, *fitted.terms[i + 1 :])
+        best = fitter.fit([Form(alone, (False,) * sum(len(t.constants) for t in alone))])[0]
+        if _allowed(fitted, best):
+            fitted = best
+    return fitted

@@ -1,0 +1,80 @@
+"""The Pareto front of error and complexity, and the choice of one expression from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sobolev_novelty.search.engine import Candidate
+
+#: An error below this share of the target's variance counts as an exact fit: the equation is found, only rounding is left.
+EXACT_NMSE = 1e-20
+#: Errors below this differ by rounding only and do not rank candidates.
+ROUNDING_NMSE = 1e-24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ParetoFront:
+    """Candidates that no other one beats in both error and complexity, simplest first.
+
+    Parameters
+    ----------
+    candidates : tuple of Candidate
+
+    Examples
+    --------
+    >>> from sobolev_novelty.expression import Expression
+    >>> def fitted(name, nmse): return Candidate(Expression.of(name), Expression.of(name), nmse, 1.0 - nmse)
+    >>> front = ParetoFront().including(fitted("x0", 0.5)).including(fitted("x1", 0.2))
+    >>> [str(c.expression) for c in front]
+    ['x1']
+    """
+
+    candidates: tuple[Candidate, ...] = ()
+
+    def __iter__(self) -> Iterator[Candidate]:
+        return iter(self.candidates)
+
+    def __len__(self) -> int:
+        return len(self.candidates)
+
+    def __getitem__(self, index: int) -> Candidate:
+        return self.candidates[index]
+
+    def admits(self, nmse: float, complexity: int) -> bool:
+        """Whether a candidate with these numbers would be on the front."""
+        error = max(nmse, ROUNDING_NMSE)
+        if not error < float("inf"):
+            return False
+        return not any(c.complexity <= complexity and max(c.nmse, ROUNDING_NMSE) <= error for c in self.candidates)
+
+    def including(self, candidate: Candidate) -> ParetoFront:
+        """The front after this candidate was offered; of equals the earlier stays."""
+        if not self.admits(candidate.nmse, candidate.complexity):
+            return self
+        error = max(candidate.nmse, ROUNDING_NMSE)
+        kept = [c for c in self.candidates if c.complexity < candidate.complexity or max(c.nmse, ROUNDING_NMSE) < error]
+        return ParetoFront(tuple(sorted([*kept, candidate], key=lambda c: c.complexity)))
+
+    def including_all(self, candidates: Iterable[Candidate]) -> ParetoFront:
+        """The front after all of these were offered."""
+        front = self
+        for candidate in candidates:
+            front = front.including(candidate)
+        return front
+
+    def best_error(self, complexity: int) -> float:
+        """Lowest error among the candidates that are not more complex than this; infinite where there is none."""
+        return min((c.nmse for c in self.candidates if c.complexity <= complexity), default=float("inf"))
+
+
+def select(front: ParetoFront) -> Candidate | None:
+    """The expression to report: the simplest exact fit, or else the largest R_base. No novelty enters here (Appendix D.1).
+
+    An exact fit (:data:`EXACT_NMSE`) is preferred over a shorter approximation, because R_base would trade the last digits of a found
+    law for a node. ``None`` for an empty front.
+    """
+    exact = [c for c in front if c.nmse < EXACT_NMSE]
+    if exact:
+        return min(exact, key=lambda c: c.complexity)
+    return max(front, key=lambda c: c.score, default=None)

@@ -1,0 +1,221 @@
+r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some rows.
+
+Notation
+--------
+``U``  values of the terms, shape (n_terms, n_rows), each scaled by its largest magnitude;  ``t``  a target on the same rows
+``w``  weights of the rows; columns and target are multiplied by them before lengths are taken
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.grammar import Product, Writer
+
+MAX_TERMS = 5000
+MAX_LEARNED = 200
+_SINGLE = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5)
+_PAIR = (1.0, 2.0, -1.0, -2.0, 0.5, 3.0)
+_TRIPLE = (1.0, -1.0, 2.0)
+
+
+@dataclass(slots=True)
+class Library:
+    """Terms and their values; grows by terms of good candidates.
+
+    Parameters
+    ----------
+    products : list of Product or None
+        How a term is made up; ``None`` for a learned one.
+    expressions : list of Expression
+    U : float32 array of shape (n_terms, n_rows)
+    """
+
+    sample: Sample
+    products: list[Product | None]
+    expressions: list[Expression]
+    U: FloatArray
+    n_given: int
+    known: set[Expression] = field(default_factory=set)
+    version: int = 0
+
+    def __len__(self) -> int:
+        return len(self.expressions)
+
+    def values(self, expressions: Sequence[Expression]) -> FloatArray:
+        """Values on the library's rows, shape (n, n_rows)."""
+        return values_on(self.sample, expressions)
+
+    def learn(self, expressions: Iterable[Expression]) -> None:
+        """Add terms of good candidates; the oldest learned ones give way."""
+        fresh = [e for e in dict.fromkeys(expressions) if e not in self.known]
+        if not fresh:
+            return
+        self.known.update(fresh)
+        values = self.values(fresh)
+        usable = _usable(values)
+        kept = [e for e, keep in zip(fresh, usable, strict=True) if keep]
+        n_learned = len(self) - self.n_given
+        drop = max(0, n_learned + len(kept) - MAX_LEARNED)
+        rest = [*range(self.n_given), *range(self.n_given + drop, len(self))]
+        self.expressions = [self.expressions[i] for i in rest] + kept
+        self.products = [self.products[i] for i in rest] + [None] * len(kept)
+        self.U = np.concatenate([self.U[rest], _scaled(values[usable])])
+        self.version += 1
+
+
+def values_on(sample: Sample, expressions: Sequence[Expression]) -> FloatArray:
+    """Values of expressions on a sample, shape (n_expressions, n_samples)."""
+    return np.asarray(kernels.derivatives(kernels.compile_programs(expressions, sample.names), sample.X)[:, 0])
+
+
+def _usable(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    with np.errstate(all="ignore"):
+        largest = np.abs(values).max(axis=1)
+    return np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100)
+
+
+def _scaled(values: FloatArray) -> FloatArray:
+    return (values / np.abs(values).max(axis=1, keepdims=True)).astype(np.float32)
+
+
+def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_terms: int = MAX_TERMS) -> Library:
+    """All short products of powers and atoms, up to a cap; beyond it longer ones are drawn at random.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.data import as_sample
+    >>> library = make_library(as_sample(np.linspace(1, 2, 50)), Writer(("mul", "square")), np.random.default_rng(0))
+    >>> [str(e) for e in library.expressions]
+    ['1', 'x0', 'square(x0)', 'square(x0)*x0', 'square(square(x0))']
+    """
+    domains = {name: _domain(row) for name, row in zip(sample.names, sample.X, strict=True)}
+    monomials = list(dict.fromkeys(_monomials(sample.names, domains)))
+    atoms = atoms_of(sample.names, writer)
+    small = [m for m in monomials if len(m.powers) == 1 and abs(m.powers[0][1]) <= 2.0]
+    pairs = [m for m in monomials if len(m.powers) == 2]
+    tiers: list[list[Product]] = [
+        [Product(), *(m for m in monomials if len(m.powers) <= 1), *(Product((), (a,)) for a in atoms)],
+        pairs,
+        [Product(m.powers, (a,)) for a in atoms for m in small],
+        [m for m in monomials if len(m.powers) == 3],
+        [Product(m.powers, (a,)) for a in atoms for m in pairs],
+        [Product((), (a, b)) for a, b in combinations(atoms, 2)],
+    ]
+    chosen: list[Product] = []
+    for tier in tiers:
+        room = max_terms - len(chosen)
+        share = room if tier is tiers[0] else max(0, min(room, max_terms // 3))
+        picks = range(len(tier)) if len(tier) <= share else sorted(rng.choice(len(tier), share, replace=False).tolist())
+        chosen += [tier[i] for i in picks]
+    written = [(p, writer.product(p)) for p in chosen]
+    pairs_kept = [(p, e) for p, e in written if e is not None]
+    values = values_on(sample, [e for _, e in pairs_kept])
+    usable = _usable(values)
+    kept = [pair for pair, keep in zip(pairs_kept, usable, strict=True) if keep]
+    expressions = [e for _, e in kept]
+    return Library(
+        sample, [p for p, _ in kept], expressions, _scaled(values[usable]), len(kept), set(expressions)
+    )
+
+
+def _domain(row: FloatArray) -> str:
+    """"positive", "signed" (never near zero) or "any"."""
+    smallest = float(np.min(np.abs(row)))
+    if smallest < 1e-6 * float(np.max(np.abs(row))):
+        return "any"
+    return "positive" if float(np.min(row)) > 0.0 else "signed"
+
+
+def _monomials(names: Sequence[str], domains: dict[str, str]) -> Iterable[Product]:
+    for size, exponents in ((1, _SINGLE), (2, _PAIR), (3, _TRIPLE)):
+        for chosen in combinations(names, size):
+            for powers in product(exponents, repeat=size):
+                if all(_is_allowed(domains[name], p) for name, p in zip(chosen, powers, strict=True)):
+                    yield Product(tuple(zip(chosen, powers, strict=True)))
+
+
+def _is_allowed(domain: str, exponent: float) -> bool:
+    if not exponent.is_integer():
+        return domain == "positive"
+    return exponent > 0.0 or domain != "any"
+
+
+def atoms_of(names: Sequence[str], writer: Writer) -> list[Expression]:
+    """Functions of one variable, of a product, a ratio, a sum or a difference of two, that the operators can write."""
+    atoms: list[Expression] = []
+    for name in names:
+        x = Expression.of(name)
+        atoms += _functions(x, writer, scaled=True)
+        atoms += _shifted(x, writer)
+    for first, second in combinations(names, 2):
+        a, b = Expression.of(first), Expression.of(second)
+        atoms += _of_pair(a, b, writer)
+    return list(dict.fromkeys(atoms))
+
+
+def _functions(x: Expression, writer: Writer, *, scaled: bool) -> list[Expression]:
+    """Elementary functions of an argument; with ``scaled`` also with a factor inside that the fit may change."""
+    found = []
+    free = Expression.of("mul", 1.0, x) if scaled and writer.has("mul") else x
+    for name in ("sin", "cos"):
+        if writer.has(name):
+            found += [Expression.of(name, x)]
+            if scaled:
+                found += [Expression.of(name, Expression.of("mul", c, x)) for c in (0.5, 2.0, 3.0) if writer.has("mul")]
+            if writer.has("square"):
+                found.append(Expression.of("square", Expression.of(name, x)))
+    if writer.has("exp", "mul"):
+        found += [Expression.of("exp", Expression.of("mul", c, x)) for c in (1.0, -1.0)]
+    found += [Expression.of(name, free) for name in ("tanh",) if writer.has(name)]
+    found += [Expression.of(name, x) for name in ("log",) if writer.has(name)]
+    return found
+
+
+def _shifted(x: Expression, writer: Writer) -> list[Expression]:
+    """1/(c + x) and 1/(c + x²) with a free constant, and their roots."""
+    if not writer.has("add"):
+        return []
+    sums = [Expression.of("add", x, 1.0)]
+    if writer.has("square"):
+        sums += [Expression.of("add", Expression.of("square", x), 1.0)]
+    found = [writer.quotient(None, s) for s in sums] if writer.can_divide else []
+    if writer.has("sqrt"):
+        found += [Expression.of("sqrt", s) for s in sums]
+    return [e for e in found if e is not None]
+
+
+def _of_pair(a: Expression, b: Expression, writer: Writer) -> list[Expression]:
+    found: list[Expression | None] = []
+    arguments: list[Expression] = []
+    if writer.has("mul"):
+        arguments.append(Expression.of("mul", a, b))
+    if writer.has("div"):
+        arguments += [Expression.of("div", a, b), Expression.of("div", b, a)]
+    sums = [Expression.of(name, a, b) for name in ("sub", "add") if writer.has(name)]
+    for argument in [*arguments, *sums]:
+        found += _functions(argument, writer, scaled=False)
+    for s in sums:
+        found.append(s)
+        found.append(writer.power(s, 2.0))
+        found.append(writer.quotient(None, s) if writer.can_divide else None)
+    if writer.has("square", "add", "sub"):
+        squares = Expression.of("square", a), Expression.of("square", b)
+        both = [Expression.of("add", *squares), Expression.of("sub", *squares)]
+        if writer.has("div"):
+            both += [
+                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y))) for x, y in ((a, b), (b, a))
+            ]
+        for s in both:
+            found += [s, writer.quotient(None, s) if writer.can_divide else None]
+            if writer.has("sqrt"):
+                root = Expression.of("sqrt", s)
+                found += [root, writer.quotient(None, root) if writer.can_divide else None]
+    return [e for e in found if e is not None]

@@ -1,0 +1,327 @@
+"""The loop: it fits what an engine proposes, scores it, counts the budget, keeps the front and decides when to stop.
+
+With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed, not on the number of
+threads.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
+from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
+from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
+from sobolev_novelty.search.forms import Form, assemble, split_form
+from sobolev_novelty.search.front import EXACT_NMSE, ParetoFront, select
+
+#: Forms fitted between two looks at the clock.
+BATCH = 256
+#: Evaluations granted after the first exact fit, to find a simpler equivalent.
+GRACE_EVALUATIONS = 512
+#: Rows on which the values of forms without free constants are compared.
+FINGERPRINT_ROWS = 16
+#: An engine that brings nothing new this many times in a row is taken for exhausted.
+MAX_IDLE_ROUNDS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When a search ends.
+
+    Parameters
+    ----------
+    max_evaluations : int, optional
+        Forms fitted at most. A repeated form costs nothing.
+    seconds : float, optional
+        Wall time; the batch under way is finished.
+    stop_when_exact : bool
+        End at an exact fit (after a short grace in which a simpler equivalent may turn up).
+
+    Examples
+    --------
+    >>> Budget(max_evaluations=1000)
+    Budget(max_evaluations=1000, seconds=None, stop_when_exact=True)
+    """
+
+    max_evaluations: int | None = None
+    seconds: float | None = None
+    stop_when_exact: bool = True
+
+    def __post_init__(self) -> None:
+        if self.max_evaluations is not None and self.max_evaluations < 1:
+            raise ParameterError(f"'max_evaluations' must be at least 1. Got {self.max_evaluations}.")
+        if self.seconds is not None and not self.seconds > 0.0:
+            raise ParameterError(f"'seconds' must be positive. Got {self.seconds}.")
+        if self.max_evaluations is None and self.seconds is None:
+            raise ParameterError("A budget needs 'max_evaluations' or 'seconds'. Got neither.")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """What callbacks are told after each batch."""
+
+    front: ParetoFront
+    n_evaluations: int
+    n_novelty_calls: int
+    seconds: float
+
+    @property
+    def best(self) -> Candidate | None:
+        return select(self.front)
+
+
+#: A callback may return True to end the search.
+Callback = Callable[[Progress], bool | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResult:
+    """What a search gave.
+
+    Parameters
+    ----------
+    front : ParetoFront
+    n_evaluations, n_novelty_calls : int
+    seconds : float
+    stop_reason : str
+        A sentence.
+    """
+
+    front: ParetoFront
+    n_evaluations: int
+    n_novelty_calls: int
+    seconds: float
+    stop_reason: str
+
+    @property
+    def best(self) -> Candidate | None:
+        """Chosen by :func:`~sobolev_novelty.search.front.select`."""
+        return select(self.front)
+
+
+def run(
+    problem: Problem,
+    engine: Engine,
+    budget: Budget,
+    rng: np.random.Generator,
+    n_jobs: int = 1,
+    callbacks: Sequence[Callback] = (),
+) -> SearchResult:
+    """Search until the budget is spent, the fit is exact, or the engine has nothing more to propose.
+
+    The user's guesses are fitted first. Ctrl-C ends the search and keeps what was found.
+
+    Parameters
+    ----------
+    n_jobs : int
+        Threads of the fitting kernel; the result does not depend on it.
+    callbacks : sequence of callable
+        Called with a :class:`Progress` after each batch; one that returns True ends the search.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sobolev_novelty.data import as_sample
+    >>> from sobolev_novelty.search.mcts import MCTS
+    >>> x = np.linspace(1.0, 2.0, 64)
+    >>> problem = Problem(as_sample(x), 3.0 * x**2)
+    >>> result = run(problem, MCTS(), Budget(max_evaluations=500), np.random.default_rng(0))
+    >>> result.best.nmse < 1e-20
+    True
+    """
+    search = _Search(problem, budget, n_jobs, tuple(callbacks))
+    novelty_calls = 0
+    try:
+        search.evaluate([*problem.guesses, Expression.of(1.0)])
+        state = engine.start(problem, rng)
+        while not search.stop_reason:
+            novelty_calls = state.n_novelty_calls
+            state = _round(search, engine, state, rng)
+        novelty_calls = state.n_novelty_calls
+    except KeyboardInterrupt:
+        search.stop_reason = "Interrupted; the best so far was kept."
+    return SearchResult(search.front, search.n_evaluations, novelty_calls, search.seconds, search.stop_reason)
+
+
+def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generator) -> State:
+    proposals = engine.propose(state, rng)
+    if not proposals:
+        search.stop_reason = "The engine has nothing more to propose."
+        return state
+    before = search.n_evaluations
+    scored = search.evaluate(proposals)
+    state = engine.observe(state, scored)
+    search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == before else 0
+    search.n_novelty_calls = state.n_novelty_calls
+    if search.idle_rounds >= MAX_IDLE_ROUNDS:
+        search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
+    search.report()
+    return state
+
+
+@dataclass(slots=True)
+class _Search:
+    """The loop's own state: everything seen so far and what it cost."""
+
+    problem: Problem
+    budget: Budget
+    n_jobs: int
+    callbacks: tuple[Callback, ...]
+    front: ParetoFront = field(default_factory=ParetoFront)
+    stop_reason: str = ""
+    n_evaluations: int = 0
+    n_novelty_calls: int = 0
+    idle_rounds: int = 0
+    started: float = field(default_factory=time.perf_counter)
+    exact_since: int | None = None
+    seen: dict[Expression, Candidate] = field(default_factory=dict)  # by the form as proposed
+    fits: dict[frozenset[Expression], Candidate] = field(default_factory=dict)  # by its terms
+    prints: dict[frozenset[bytes], Candidate] = field(default_factory=dict)  # by its values
+    fitter: Fitter = field(init=False)
+    allowed: frozenset[object] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fitter = Fitter.of(self.problem, max(1, self.n_jobs))
+        self.allowed = frozenset(self.problem.sample.names)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.started
+
+    def evaluate(self, proposals: Sequence[Expression]) -> list[Candidate]:
+        """Scored candidates, one a proposal in the order given; those the budget did not reach are left out."""
+        scored: list[Candidate] = []
+        for start in range(0, len(proposals), BATCH):
+            if self.stop_reason:
+                break
+            scored += self.evaluate_batch(proposals[start : start + BATCH])
+            self.check_budget()
+        return scored
+
+    def evaluate_batch(self, proposals: Sequence[Expression]) -> list[Candidate]:
+        fresh = [form for form in dict.fromkeys(proposals) if form not in self.seen]
+        valid = [form for form in fresh if self.is_valid(form)]
+        self.seen.update((form, failed(form)) for form in fresh if form not in set(valid))
+        splits = {form: split_form(form) for form in valid}
+        keys = {form: frozenset(split.terms) for form, split in splits.items()}
+        prints = self.fingerprints(splits)
+        queue: dict[frozenset[Expression], Expression] = {}
+        for form in valid:
+            if keys[form] not in self.fits and not self.is_repeated(form, prints.get(form)):
+                queue.setdefault(keys[form], form)
+        self.fit([(form, splits[form]) for form in self.affordable(list(queue.values()))], keys, prints)
+        for form in valid:
+            known = self.fits.get(keys[form])
+            if known is None and form in prints:
+                known = self.prints.get(prints[form])
+            if known is not None:
+                self.seen[form] = Candidate(form, known.expression, known.nmse, known.score)
+        return [self.seen[form] for form in proposals if form in self.seen]
+
+    def is_valid(self, form: Expression) -> bool:
+        known = all(token in self.allowed for token in form.tokens if isinstance(token, str))
+        return known and form.complexity <= self.problem.max_complexity
+
+    def is_repeated(self, form: Expression, fingerprint: frozenset[bytes] | None) -> bool:
+        """Whether a form with the same values was fitted before and is not more complex."""
+        known = None if fingerprint is None else self.prints.get(fingerprint)
+        return known is not None and known.form.complexity <= form.complexity
+
+    def affordable(self, forms: list[Expression]) -> list[Expression]:
+        limit = self.budget.max_evaluations
+        return forms if limit is None else forms[: max(0, limit - self.n_evaluations)]
+
+    def fingerprints(self, splits: dict[Expression, Form]) -> dict[Expression, frozenset[bytes]]:
+        """Directions of the terms' values on a few rows: equal ones span the same fits. Only for forms without free constants."""
+        fixed = {form: split for form, split in splits.items() if split.n_free == 0}
+        if not fixed:
+            return {}
+        n = self.fitter.X.shape[1]
+        rows = np.unique(np.linspace(0, n - 1, FINGERPRINT_ROWS).astype(np.intp))
+        values = self.fitter.values([term for split in fixed.values() for term in split.terms], rows)
+        with np.errstate(all="ignore"):
+            scale = values[np.arange(len(values)), np.argmax(np.abs(values), axis=1)]
+            directions = np.round(values / scale[:, None], 9) + 0.0
+        result: dict[Expression, frozenset[bytes]] = {}
+        start = 0
+        for form, split in fixed.items():
+            result[form] = frozenset(row.tobytes() for row in directions[start : start + len(split.terms)])
+            start += len(split.terms)
+        return result
+
+    def fit(
+        self,
+        forms: list[tuple[Expression, Form]],
+        keys: dict[Expression, frozenset[Expression]],
+        prints: dict[Expression, frozenset[bytes]],
+    ) -> None:
+        fitted = self.fitter.fit([split for _, split in forms])
+        self.n_evaluations += len(forms)
+        candidates = [scored(form, fit) for (form, _), fit in zip(forms, fitted, strict=True)]
+        promising = [i for i, c in enumerate(candidates) if self.reaches_for_front(c, fitted[i])]
+        for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
+            candidates[i] = scored(forms[i][0], fit)
+        for (form, _), candidate in zip(forms, candidates, strict=True):
+            self.fits[keys[form]] = candidate
+            if form in prints:
+                self.prints[prints[form]] = candidate
+            if candidate.complexity <= self.problem.max_complexity:
+                self.front = self.front.including(candidate)
+
+    def reaches_for_front(self, candidate: Candidate, fit: Fitted) -> bool:
+        """Whether more work on this fit could change the front."""
+        hope = candidate.nmse if fit.is_converged else candidate.nmse / 2.0
+        return self.front.admits(hope, candidate.complexity) or candidate.nmse < EXACT_NMSE
+
+    def check_budget(self) -> None:
+        if self.exact_since is None and any(c.nmse < EXACT_NMSE for c in self.front):
+            self.exact_since = self.n_evaluations
+        limit = self.budget.max_evaluations
+        if limit is not None and self.n_evaluations >= limit:
+            self.stop_reason = f"The budget of {limit} evaluations is spent."
+        elif self.budget.seconds is not None and self.seconds >= self.budget.seconds:
+            self.stop_reason = f"The budget of {self.budget.seconds:g} seconds is spent."
+        elif (
+            self.budget.stop_when_exact
+            and self.exact_since is not None
+            and self.n_evaluations >= self.exact_since + GRACE_EVALUATIONS
+        ):
+            self.stop_reason = "The fit is exact up to rounding."
+
+    def report(self) -> None:
+        progress = Progress(self.front, self.n_evaluations, self.n_novelty_calls, self.seconds)
+        for callback in self.callbacks:
+            if callback(progress) and not self.stop_reason:
+                self.stop_reason = "A callback ended the search."
+
+
+def scored(form: Expression, fit: Fitted) -> Candidate:
+    """The candidate of a fit, with R_base."""
+    if not math.isfinite(fit.nmse):
+        return failed(form)
+    expression = assemble(fit.terms, fit.coefficients.tolist())
+    return Candidate(form, expression, fit.nmse, base_score(fit.nmse, expression.complexity))
+
+
+def failed(form: Expression) -> Candidate:
+    """A candidate that could not be fitted: infinite error, score 0."""
+    return Candidate(form, form, math.inf, 0.0)
+
+
+def uses_only(form: Expression, operators: Sequence[str]) -> bool:
+    """Whether a form is made of these operators alone.
+
+    Examples
+    --------
+    >>> uses_only(Expression.of("sin", "x0"), ("add", "sin"))
+    True
+    """
+    return all(token.name in operators for token in form.tokens if isinstance(token, Operator))

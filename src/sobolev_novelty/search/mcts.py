@@ -1,0 +1,389 @@
+r"""Monte Carlo tree search over partial expressions, plain and Sobolev-guided (Appendix D.2).
+
+A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper confidence bound,
+*expansion* adds an outer function, a factor or a term, *simulation* completes the expression several times over with terms that come near to
+what the hole must equal, and *backpropagation* hands the reward up. Many rollouts make one round; their forms are fitted together.
+
+The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base are reranked by R_SN,
+the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts only if R_base does not drop), R_SN is what is
+backpropagated, and new child nodes are tried in the order of what their term adds to the behaviour of those already there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.report import NoveltyReport, conditional_novelty, novelty
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.grammar import OUTERS, Product, Writer
+from sobolev_novelty.search.holes import Hole, Partial, Pursuit, Step, open_hole, power_law, write_form
+from sobolev_novelty.search.library import Library, make_library
+from sobolev_novelty.signatures import Status
+from sobolev_novelty.terms import sum_of_terms
+
+#: Rows on which terms are screened, and on which novelty is computed.
+SCREEN_ROWS = 300
+NOVELTY_ROWS = 400
+#: Holes whose view of the library is kept in memory.
+MAX_HOLES = 24
+#: Child terms considered at an expansion.
+N_CHILD_TERMS = 24
+#: Candidates whose terms the library learns.
+N_TEACHERS = 8
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A partial expression in the tree."""
+
+    partial: Partial
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    untried: list[Partial] | None = None
+    visits: int = 0
+    total: float = 0.0
+    best: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """Half the mean, half the best of the rewards below."""
+        return 0.5 * self.total / max(self.visits, 1) + 0.5 * self.best
+
+
+@dataclass(slots=True)
+class TreeState(State):
+    """Tree, library and what was proposed last."""
+
+    problem: Problem | None = None
+    root: Node | None = None
+    library: Library | None = None
+    writer: Writer | None = None
+    products: dict[Expression, Product] = field(default_factory=dict)
+    y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    holes: dict[tuple[Step, ...], Hole | None] = field(default_factory=dict)
+    pending: list[tuple[Node, list[Expression]]] = field(default_factory=list)
+    trial: tuple[Expression, Node, Candidate] | None = None
+    elite: list[Candidate] = field(default_factory=list)
+    novelty_sample: Sample | None = None
+
+
+class MCTS(Engine):
+    """Tree search over partial expressions.
+
+    Parameters
+    ----------
+    guidance : SobolevGuidance, optional
+        The Sobolev signal; ``order=0`` in it is the ablation of Appendix F.
+    exploration : float
+        Weight of the exploration term of the upper confidence bound.
+    n_rollouts : int
+        Rollouts a round; their forms are fitted in one call.
+    max_terms : int
+        Terms of the innermost sum at most.
+    max_steps : int
+        Outer functions and factors around it at most.
+    widening : float
+        A node with n visits has at most 1 + widening · √n children.
+
+    Examples
+    --------
+    >>> MCTS(exploration=0.2).get_params()["exploration"]
+    0.2
+    """
+
+    def __init__(
+        self,
+        guidance: SobolevGuidance | None = None,
+        exploration: float = 0.1,
+        n_rollouts: int = 16,
+        max_terms: int = 6,
+        max_steps: int = 4,
+        widening: float = 2.0,
+    ) -> None:
+        self.guidance = guidance
+        self.exploration = exploration
+        self.n_rollouts = n_rollouts
+        self.max_terms = max_terms
+        self.max_steps = max_steps
+        self.widening = widening
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> TreeState:
+        rows = _spread(problem.sample.n_samples, SCREEN_ROWS, rng)
+        sample = problem.sample.rows(rows)
+        writer = Writer(problem.operators)
+        library = make_library(sample, writer, rng)
+        known = {e: p for e, p in zip(library.expressions, library.products, strict=True) if p is not None}
+        return TreeState(
+            problem=problem,
+            root=Node(Partial()),
+            library=library,
+            writer=writer,
+            products=known,
+            y=np.ascontiguousarray(problem.y[rows]),
+            novelty_sample=problem.sample.rows(_spread(problem.sample.n_samples, NOVELTY_ROWS, rng)),
+        )
+
+    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+        assert isinstance(state, TreeState)
+        assert state.root is not None
+        state.pending = []
+        proposals: list[Expression] = [] if state.trial is None else [state.trial[0]]
+        for _ in range(self.n_rollouts):
+            node = self._descend(state, state.root)
+            forms = self._simulate(state, node, rng)
+            state.pending.append((node, forms))
+            proposals += forms
+        return proposals or [Expression.of(1.0)]
+
+    def observe(self, state: State, scored: list[Candidate]) -> State:
+        assert isinstance(state, TreeState)
+        by_form = {candidate.form: candidate for candidate in scored}
+        rewards = {c.form: c.score for c in scored}
+        if self.guidance is not None:
+            rewards |= self._guided(state, scored, by_form)
+        for node, forms in state.pending:
+            reward = max((rewards[form] for form in forms if form in rewards), default=0.0)
+            _backpropagate(node, reward)
+        self._learn(state, scored)
+        return state
+
+    # --- selection and expansion
+
+    def _descend(self, state: TreeState, node: Node) -> Node:
+        while True:
+            if node.visits and node.untried is None:
+                node.untried = self._children(state, node.partial)
+            if node.untried and len(node.children) < 1 + self.widening * math.sqrt(node.visits):
+                child = Node(node.untried.pop(0), node)
+                node.children.append(child)
+                return _visited(child)
+            if not node.children:
+                return _visited(node)
+            bound = self.exploration * math.sqrt(math.log(node.visits + 1.0))
+            node = max(node.children, key=lambda child: child.value + bound / math.sqrt(child.visits + 1e-9))
+
+    def _children(self, state: TreeState, partial: Partial) -> list[Partial]:
+        """Successors, most promising first: steps inside and terms, by how well one more term would do."""
+        hole = self._hole(state, partial.steps)
+        if hole is None:
+            return []
+        ranked: list[tuple[float, Partial]] = []
+        if not partial.terms and len(partial.steps) < self.max_steps:
+            for step in self._steps(state, partial, hole):
+                inner = self._hole(state, (*partial.steps, step))
+                if inner is not None:
+                    ranked.append((1.0 - _promise(inner), partial.inside(step)))
+        if len(partial.terms) < self.max_terms:
+            pursuit = Pursuit.start(hole, partial.terms)
+            gains = pursuit.gains()
+            top = np.argsort(-gains, kind="stable")[:N_CHILD_TERMS]
+            left = pursuit.unexplained
+            terms = [hole.library.expressions[i] for i in top]
+            factors = self._complementarity(state, terms, partial.terms)
+            ranked += [
+                (max(left - float(gains[i]) * f, 0.0), partial.plus(term))
+                for i, term, f in zip(top, terms, factors, strict=True)
+            ]
+        ranked.sort(key=lambda entry: entry[0])
+        return [partial for _, partial in ranked]
+
+    def _complementarity(self, state: TreeState, terms: list[Expression], given: Sequence[Expression]) -> FloatArray:
+        """Factors of the gains: below 1 for terms that the given ones nearly rebuild in value and slope (Sec. 4.2)."""
+        if self.guidance is None or not given or state.novelty_sample is None:
+            return np.ones(len(terms))
+        state.n_novelty_calls += 1
+        nu = conditional_novelty(terms, list(given), state.novelty_sample, order=self.guidance.order)
+        return np.nan_to_num(np.minimum(1.0, nu / self.guidance.tau), nan=1.0)
+
+    def _steps(self, state: TreeState, partial: Partial, hole: Hole) -> list[Step]:
+        assert state.writer is not None
+        last = partial.steps[-1] if partial.steps else None
+        steps: list[Step] = []
+        if not isinstance(last, str) or last.startswith(("exp", "inverse")):
+            steps += [name for name, outer in OUTERS.items() if outer.is_allowed(state.writer) and name != last]
+        if not isinstance(last, Product):
+            steps += _factors(state, hole)
+        return steps
+
+    def _hole(self, state: TreeState, steps: tuple[Step, ...]) -> Hole | None:
+        if steps in state.holes:
+            hole = state.holes.pop(steps)
+        else:
+            assert state.library is not None
+            assert state.writer is not None
+            hole = open_hole(steps, state.y, state.library, state.writer)
+        state.holes[steps] = hole  # most recently used last
+        while len(state.holes) > MAX_HOLES:
+            state.holes.pop(next(iter(state.holes)))
+        return hole
+
+    # --- simulation
+
+    def _simulate(self, state: TreeState, node: Node, rng: np.random.Generator) -> list[Expression]:
+        partial = node.partial
+        hole = self._hole(state, partial.steps)
+        if hole is None:
+            return []
+        forms: list[Expression | None] = []
+        if not partial.terms:
+            if len(partial.steps) < self.max_steps and node.visits > 1 and rng.random() < 0.5:
+                steps = self._steps(state, partial, hole)
+                further = partial.inside(steps[rng.integers(len(steps))]) if steps else partial
+                inner = self._hole(state, further.steps)
+                partial, hole = (partial, hole) if inner is None else (further, inner)
+            forms += self._power_laws(state, partial, hole)
+        forms += self._completions(state, partial, hole, rng)
+        limit = 60 if state.problem is None else state.problem.max_complexity
+        return [form for form in dict.fromkeys(forms) if form is not None and form.complexity <= limit]
+
+    def _power_laws(self, state: TreeState, partial: Partial, hole: Hole) -> Iterable[Expression | None]:
+        every, sure = power_law(hole)
+        for powers in dict.fromkeys((every, sure)):
+            if powers:
+                yield self._written(state, partial, hole, Product(powers))
+
+    def _written(self, state: TreeState, partial: Partial, hole: Hole, product: Product) -> Expression | None:
+        assert state.writer is not None
+        term = state.writer.product(product)
+        b = None if term is None else hole.coefficients([term])
+        if term is None or b is None:
+            return None
+        return write_form(partial.plus(term), b.tolist(), {term: product}, state.writer)
+
+    def _completions(
+        self, state: TreeState, partial: Partial, hole: Hole, rng: np.random.Generator
+    ) -> list[Expression | None]:
+        """One random pursuit; every stage of it is a complete form."""
+        assert state.writer is not None
+        pursuit = Pursuit.start(hole, partial.terms)
+        forms: list[Expression | None] = [self._complete(state, partial, hole)]
+        room = self.max_terms - len(partial.terms)
+        greed = (0.0, 2.0, 6.0)[rng.integers(3)]
+        for _ in range(rng.integers(0 if partial.terms else 1, room + 1)):
+            gains = pursuit.gains()
+            top = np.argpartition(-gains, min(12, len(gains) - 1))[:12]
+            top = top[np.lexsort((top, -gains[top]))]
+            if not gains[top[0]] > 0.0:
+                break
+            pick = int(top[_draw(gains[top], greed, rng)])
+            pursuit.add_term(pick)
+            partial = partial.plus(hole.library.expressions[pick])
+            forms.append(self._complete(state, partial, hole))
+            if pursuit.unexplained < 1e-20:
+                break
+        return forms
+
+    def _complete(self, state: TreeState, partial: Partial, hole: Hole) -> Expression | None:
+        assert state.writer is not None
+        if not partial.terms:
+            return None
+        b = hole.coefficients(partial.terms)
+        return None if b is None else write_form(partial, b.tolist(), state.products, state.writer)
+
+    # --- guidance and memory
+
+    def _guided(
+        self, state: TreeState, scored: Sequence[Candidate], by_form: dict[Expression, Candidate]
+    ) -> dict[Expression, float]:
+        """R_SN of the pool; sets up the delete-and-refit trial of the next round and settles the last one (Appendix D.2)."""
+        assert self.guidance is not None
+        if state.trial is not None:
+            form, node, before = state.trial
+            after = by_form.get(form)
+            if after is not None and after.score >= before.score:
+                _backpropagate(node, after.score - self.guidance.weight * self._penalty(state, after)[0])
+            state.trial = None
+        pool = sorted(dict.fromkeys(scored), key=lambda c: -c.score)[: self.guidance.pool_size]
+        judged = [(c, *self._penalty(state, c)) for c in pool if c.score > 0.0]
+        guided = {c.form: c.score - self.guidance.weight * penalty for c, penalty, _ in judged}
+        if judged:
+            top, _, report = max(judged, key=lambda entry: guided[entry[0].form])
+            node = next((node for node, forms in state.pending if top.form in forms), None)
+            reduced = None if report is None else _without_weakest(report)
+            if reduced is not None and node is not None:
+                state.trial = (reduced, node, top)
+        return guided
+
+    def _penalty(self, state: TreeState, candidate: Candidate) -> tuple[float, NoveltyReport | None]:
+        """Mean squared shortfall of the novelties, 1 where they cannot be computed; and the report."""
+        assert self.guidance is not None
+        assert state.novelty_sample is not None
+        state.n_novelty_calls += 1
+        report = novelty(candidate.expression, state.novelty_sample, order=self.guidance.order, tau=self.guidance.tau)
+        if report.status is not Status.OK:
+            return 1.0, None
+        return novelty_penalty(report.nu, self.guidance.tau), report
+
+    def _learn(self, state: TreeState, scored: Sequence[Candidate]) -> None:
+        """Terms of the best candidates join the library."""
+        assert state.library is not None
+        pool = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0}
+        state.elite = sorted(pool.values(), key=lambda c: -c.score)[:N_TEACHERS]
+        state.library.learn(
+            term for c in state.elite for term in split_form(c.expression).terms if 1 < term.complexity <= 20
+        )
+
+
+def _visited(node: Node) -> Node:
+    """Count the visit at once, so that the other rollouts of the round spread out."""
+    above: Node | None = node
+    while above is not None:
+        above.visits += 1
+        above = above.parent
+    return node
+
+
+def _backpropagate(node: Node | None, reward: float) -> None:
+    while node is not None:
+        node.total += reward
+        node.best = max(node.best, reward)
+        node = node.parent
+
+
+def _spread(n: int, n_rows: int, rng: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    return np.arange(n) if n <= n_rows else np.sort(rng.choice(n, n_rows, replace=False))
+
+
+def _draw(gains: FloatArray, greed: float, rng: np.random.Generator) -> int:
+    """A place in a list sorted by gain: the first for greed 0, otherwise with probability ∝ gain**greed."""
+    if greed == 0.0:
+        return 0
+    weights = (gains / gains[0]) ** greed
+    return int(rng.choice(len(gains), p=weights / weights.sum()))
+
+
+def _promise(hole: Hole) -> float:
+    """How much of a hole's target one term explains."""
+    return min(1.0, float(Pursuit.start(hole).gains().max(initial=0.0)))
+
+
+def _factors(state: TreeState, hole: Hole) -> list[Step]:
+    """Products worth dividing out: what a power law is sure of, whole and one by one, and sums and differences of two inputs."""
+    _, sure = power_law(hole)
+    steps: list[Step] = [Product(sure)] if sure else []
+    if len(sure) > 1:
+        steps += [Product((power,)) for power in sure]
+        steps += [Product(tuple(p for p in sure if p is not power)) for power in sure] if len(sure) > 2 else []
+    assert state.library is not None
+    atoms = [p for p in state.library.products if p is not None and not p.powers and len(p.atoms) == 1]
+    screened = Pursuit.start(hole).gains()
+    index = {p: i for i, p in enumerate(state.library.products) if p is not None}
+    atoms.sort(key=lambda p: -screened[index[p]])
+    return [*steps, *atoms[:6]]
+
+
+def _without_weakest(report: NoveltyReport) -> Expression | None:
+    """The expression without its low-novelty term of smallest independent contribution; None where all are novel."""
+    low = np.flatnonzero(report.nu < report.tau)
+    if len(low) == 0 or report.terms is None or len(report.terms) < 2:
+        return None
+    weakest = min(low, key=lambda i: float(report.contribution[i]))
+    return sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest])

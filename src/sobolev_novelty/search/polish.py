@@ -1,0 +1,122 @@
+r"""Constants of a fitted expression, polished on more rows than fit into a search.
+
+Gauss–Newton with the Jacobian taken in blocks of rows: each block is reduced to its triangular factor, and factors combine
+(:mod:`sobolev_novelty.projection`), so memory does not grow with the number of rows.
+
+Notation
+--------
+``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``  residuals
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.projection import combine, factor
+from sobolev_novelty.search.forms import Form, assemble, split_form
+
+#: Rows of one block.
+BLOCK_ROWS = 32_768
+N_STEPS = 6
+
+
+def relative_error(
+    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
+) -> float:
+    """NMSE over all rows of ``X`` (n_samples, n_features), in blocks.
+
+    Examples
+    --------
+    >>> X = np.array([[1.0], [2.0], [3.0]])
+    >>> relative_error(Expression.of("x0"), X, X[:, 0], None, ("x0",))
+    0.0
+    """
+    programs = kernels.compile_programs([expression], names)
+    w = np.ones_like(y) if weights is None else weights
+    total = float(np.sum(w * (y - np.average(y, weights=w)) ** 2))
+    loss = 0.0
+    for rows in _blocks(len(y)):
+        with np.errstate(all="ignore"):
+            values = kernels.derivatives(programs, np.ascontiguousarray(X[rows].T))[0, 0]
+            loss += float(np.sum(w[rows] * (y[rows] - values) ** 2))
+    if not math.isfinite(loss):
+        return math.inf
+    return loss / total if total > 0.0 else (0.0 if loss == 0.0 else math.inf)
+
+
+def polished(
+    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
+) -> Expression:
+    """The expression with its constants fitted to all rows, or as it was where that is not better.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    names : tuple of str
+        Names of the columns.
+    """
+    form = split_form(expression)
+    root = None if weights is None else np.sqrt(weights)
+    best, best_error = expression, relative_error(expression, X, y, weights, names)
+    terms = form.terms
+    coefficients = np.zeros(len(terms))
+    for _ in range(N_STEPS):
+        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root, names)
+        if step is None:
+            break
+        coefficients = coefficients + step[: len(terms)]
+        terms = _moved(terms, form.free, step[len(terms) :])
+        trial = assemble(terms, coefficients.tolist())
+        error = relative_error(trial, X, y, weights, names)
+        if not error < best_error * (1.0 - 1e-12):
+            if best is not expression or form.n_free == 0:
+                break
+            continue
+        best, best_error = trial, error
+    return best
+
+
+def _blocks(n_rows: int) -> Iterator[slice]:
+    return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
+
+
+def _gauss_newton_step(
+    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, root: FloatArray | None, names: tuple[str, ...]
+) -> FloatArray | None:
+    """Change of the coefficients and free constants that solves the linearised problem; None where it is not finite."""
+    programs = kernels.compile_programs(form.terms, names)
+    owner = np.repeat(np.arange(programs.n_programs), np.diff(programs.constant_offsets))
+    # At zero coefficients the constants have no effect yet: the first step is linear.
+    free = np.flatnonzero(form.free) if b.any() else np.zeros(0, dtype=np.intp)
+    R = np.zeros((0, len(b) + len(free) + 1))
+    for rows in _blocks(len(y)):
+        values, jacobian = kernels.jacobians(programs, np.ascontiguousarray(X[rows].T))
+        block = np.vstack([values, (jacobian * b[owner][:, None])[free], (y[rows] - b @ values)[None]]).T
+        if root is not None:
+            block = block * root[rows, None]
+        if not np.isfinite(block).all():
+            return None
+        R = factor(block) if len(R) == 0 else combine(R, factor(block))
+    scale = np.linalg.norm(R[:, :-1], axis=0)
+    scale[scale == 0.0] = 1.0
+    step: FloatArray = np.linalg.lstsq(R[:, :-1] / scale, R[:, -1], rcond=1e-12)[0] / scale
+    full = np.zeros(len(b) + len(form.free))
+    full[: len(b)] = step[: len(b)]
+    full[len(b) + free] = step[len(b) :]
+    return full if np.isfinite(full).all() else None
+
+
+def _moved(terms: tuple[Expression, ...], free: tuple[bool, ...], step: FloatArray) -> tuple[Expression, ...]:
+    moved = []
+    start = 0
+    for term in terms:
+        constants = np.array(term.constants)
+        moved.append(term.with_constants(constants + step[start : start + len(constants)]))
+        start += len(constants)
+    return tuple(moved)

@@ -1,0 +1,128 @@
+"""From the user's table to the problem an engine sees: equal rows merged, columns and rows chosen where there are too many.
+
+Rows are brought into a fixed order and equal ones are merged into one with their joint weight. A row of weight two and a row given twice are
+then the same problem, and the order of the rows does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray, Sample
+
+#: Rows an engine searches on; constants are polished on all rows afterwards.
+MAX_ROWS = 2000
+#: Columns an engine searches on.
+MAX_COLUMNS = 20
+#: Larger tables are sampled before equal rows are merged.
+MAX_MERGED_ROWS = 100_000
+
+IndexArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared:
+    """What an engine searches on.
+
+    Parameters
+    ----------
+    sample : Sample
+        Named ``x0, x1, …`` by the column's place in the user's table; only chosen columns are there.
+    y : ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,) or None
+        With mean 1.
+    columns : tuple of int
+        Chosen columns of the user's table.
+    is_complete : bool
+        Whether every row of the user's table is in the sample.
+    """
+
+    sample: Sample
+    y: FloatArray
+    weights: FloatArray | None
+    columns: tuple[int, ...]
+    is_complete: bool
+
+
+def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.random.Generator) -> Prepared:
+    """Merge, order and choose rows and columns.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+
+    Examples
+    --------
+    >>> X = np.array([[2.0], [1.0], [2.0]])
+    >>> prepared = prepare(X, X[:, 0], None, np.random.default_rng(0))
+    >>> prepared.sample.X.tolist(), (prepared.weights * 3 / 2).tolist()
+    ([[1.0, 2.0]], [1.0, 2.0])
+    """
+    n_rows = len(y)
+    if n_rows > MAX_MERGED_ROWS:
+        rows = np.sort(rng.choice(n_rows, MAX_MERGED_ROWS, replace=False))
+        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+    X, y, weights = merged_rows(X, y, weights)
+    is_complete = n_rows <= MAX_MERGED_ROWS and len(y) <= MAX_ROWS
+    if len(y) > MAX_ROWS:
+        rows = np.sort(rng.choice(len(y), MAX_ROWS, replace=False))
+        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+    columns = chosen_columns(X, y)
+    sample = Sample(np.ascontiguousarray(X[:, columns].T), tuple(f"x{k}" for k in columns))
+    return Prepared(sample, np.ascontiguousarray(y), weights, tuple(int(k) for k in columns), is_complete)
+
+
+def merged_rows(
+    X: FloatArray, y: FloatArray, weights: FloatArray | None
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Distinct rows in lexicographic order with their joint weights, scaled to mean 1; ``None`` for equal weights."""
+    w = np.ones(len(y)) if weights is None else weights
+    kept = w > 0.0
+    table = np.column_stack([X[kept], y[kept]]) + 0.0  # -0.0 and 0.0 are one value
+    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
+    joint = np.bincount(inverse.reshape(-1), weights=w[kept], minlength=len(distinct))
+    joint = joint / joint.mean()
+    return distinct[:, :-1], distinct[:, -1], None if np.ptp(joint) < 1e-12 else joint
+
+
+def chosen_columns(X: FloatArray, y: FloatArray, n_columns: int = MAX_COLUMNS) -> IndexArray:
+    """Columns worth searching on: all that vary, or the best ``n_columns`` of them.
+
+    Columns are ranked by correlation with the target, by rank correlation, by mutual information and by the importance in a forest of
+    randomised trees; a column's place is the best of its four ranks, then their sum. The trees have a fixed seed: the choice is a
+    function of the data.
+    """
+    varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
+    if len(varying) == 0:
+        return np.arange(min(1, X.shape[1]))
+    if len(varying) <= n_columns:
+        return varying
+    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.feature_selection import mutual_info_regression
+
+    Z = X[:, varying]
+    forest = ExtraTreesRegressor(n_estimators=64, min_samples_leaf=3, random_state=0, n_jobs=1).fit(Z, y)
+    scores = [
+        np.abs(_correlations(Z, y)),
+        np.abs(_correlations(_ranks(Z), _ranks(y[:, None])[:, 0])),
+        mutual_info_regression(Z, y, random_state=0),
+        forest.feature_importances_,
+    ]
+    ranks = np.array([np.argsort(np.argsort(-score, kind="stable"), kind="stable") for score in scores])
+    order = np.lexsort((ranks.sum(axis=0), ranks.min(axis=0)))
+    return np.sort(varying[order[:n_columns]])
+
+
+def _ranks(Z: FloatArray) -> FloatArray:
+    return np.argsort(np.argsort(Z, axis=0, kind="stable"), axis=0, kind="stable").astype(np.float64)
+
+
+def _correlations(Z: FloatArray, y: FloatArray) -> FloatArray:
+    centred = Z - Z.mean(axis=0)
+    target = y - y.mean()
+    lengths = np.linalg.norm(centred, axis=0) * np.linalg.norm(target)
+    with np.errstate(all="ignore"):
+        return np.nan_to_num(centred.T @ target / lengths)

@@ -1,0 +1,348 @@
+"""The scikit-learn regressor: one face for all engines."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.report import NoveltyReport, novelty
+from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.checkpoint import Checkpoint
+from sobolev_novelty.search.display import live_display
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
+from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.loop import Budget, SearchResult, run
+from sobolev_novelty.search.polish import polished, relative_error
+from sobolev_novelty.search.preparation import Prepared, prepare
+from sobolev_novelty.search.storage import engine_named, model_from_dict, model_to_dict, read_json, write_json
+from sobolev_novelty.signatures import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import sympy
+    from matplotlib.figure import Figure
+
+DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
+DEFAULT_MAX_COMPLEXITY = 60
+
+
+class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Find an equation for data, with terms that the data support.
+
+    Parameters
+    ----------
+    engine : {"genetic", "mcts"} or Engine
+        How forms are proposed. Options of an engine are arguments of its class: ``engine=MCTS(exploration=0.5)``.
+    novelty : bool or SobolevGuidance
+        Whether the engine gets the Sobolev signal. Everything else (budget, seeds, fitting, score) is the same without.
+    budget : Budget, optional
+        When to stop; by default 20 000 evaluations or 60 seconds, whichever comes first.
+    operators : sequence of str, optional
+        What equations may be made of; by default the usual ones.
+    max_complexity : int, optional
+        Nodes of the largest equation kept; 60 by default.
+    guesses : sequence of str, Expression or SymPy expression, optional
+        Your own starting points; their constants are fitted.
+    warm_start : bool
+        Whether a further ``fit`` starts from the equations of the one before.
+    n_jobs : int, optional
+        Threads; -1 for all cores. The result does not depend on it.
+    random_state : int, RandomState or None
+    verbose : bool, optional
+        Whether to show progress; by default on a terminal only.
+
+    Attributes
+    ----------
+    expression_ : Expression
+        The chosen equation, in the names of the columns: the simplest exact fit, otherwise the best accuracy–complexity score.
+    equations_ : DataFrame
+        The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty, expression.
+    n_evaluations_, n_novelty_calls_ : int
+        Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
+    stop_reason_ : str
+        Why the search ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sobolev_novelty.search.loop import Budget
+    >>> X = np.random.default_rng(0).uniform(1, 3, (100, 2))
+    >>> model = SymbolicRegressor("mcts", budget=Budget(max_evaluations=500), random_state=0)
+    >>> print(model.fit(X, 2.5 * X[:, 0] / X[:, 1]).expression_)
+    2.5*(x0/x1)
+    """
+
+    def __init__(
+        self,
+        engine: str | Engine = "genetic",
+        *,
+        novelty: bool | SobolevGuidance = True,
+        budget: Budget | None = None,
+        operators: Sequence[str] | None = None,
+        max_complexity: int | None = None,
+        guesses: Sequence[Any] | None = None,
+        warm_start: bool = False,
+        n_jobs: int | None = 1,
+        random_state: Any = None,
+        verbose: bool | None = None,
+    ) -> None:
+        self.engine = engine
+        self.novelty = novelty
+        self.budget = budget
+        self.operators = operators
+        self.max_complexity = max_complexity
+        self.guesses = guesses
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+    ) -> SymbolicRegressor:
+        """Search for an equation.
+
+        Parameters
+        ----------
+        X : array or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+        checkpoint : path, optional
+            A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from the equations in it
+            and with the rest of the budget. The engine's own memory is not in it: the resumed run is as good, not bit for bit the same.
+        """
+        previous = self._previous_guesses() if self.warm_start else []
+        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
+        y = np.asarray(y, dtype=np.float64)
+        weights = None if sample_weight is None else _checked_weights(sample_weight, X)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        prepared = prepare(X, y, weights, rng)
+        names = self._names()
+        guesses = [*previous, *(as_expression(guess, names) for guess in self.guesses or ())]
+        budget = DEFAULT_BUDGET if self.budget is None else self.budget
+        saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
+        if saved is not None:
+            guesses += [as_expression(text, names) for text in saved.equations]
+            budget = saved.remaining(budget, len(guesses))
+        problem = self._problem(prepared, guesses)
+        result = self._search(problem, budget, rng, saved)
+        self._store(result, _Data(X, y, weights, names), prepared)
+        if saved is not None:
+            saved.write(result.front, result.n_evaluations, result.n_novelty_calls, result.seconds)
+            self.n_evaluations_ += saved.n_evaluations
+            self.n_novelty_calls_ += saved.n_novelty_calls
+        return self
+
+    def predict(self, X: Any, index: int | None = None) -> FloatArray:
+        """Values of the chosen equation, or of row ``index`` of ``equations_``; ``nan`` or ``inf`` outside its domain."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        expression = self._equation(index)
+        programs = kernels.compile_programs([expression], self._names())
+        with np.errstate(all="ignore"):
+            return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
+
+    def sympy(self, index: int | None = None) -> sympy.Expr:
+        """The equation as a SymPy expression."""
+        from sobolev_novelty.convert import to_sympy
+
+        return to_sympy(self._equation(index))
+
+    def latex(self, index: int | None = None) -> str:
+        """The equation as LaTeX."""
+        from sobolev_novelty.convert import to_latex
+
+        return to_latex(self._equation(index))
+
+    def latex_table(self, precision: int = 3) -> str:
+        """The front as a booktabs table: complexity, loss, score, lowest novelty, equation."""
+        from sobolev_novelty.convert import to_latex
+
+        check_is_fitted(self)
+        rows = [
+            f"{row.complexity} & {row.loss:.{precision}g} & {row.score:.{precision}f} & "
+            f"{'--' if math.isnan(row.min_novelty) else f'{row.min_novelty:.2f}'} & ${to_latex(row.expression)}$ \\\\"
+            for row in self.equations_.itertuples()
+        ]
+        head = "Complexity & Loss & Score & Lowest novelty & Equation \\\\"
+        return "\n".join(
+            [r"\begin{tabular}{rrrrl}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
+        )
+
+    def novelty_report(self, X: Any = None, index: int | None = None) -> NoveltyReport:
+        """Novelty of the equation's terms, on the rows of the search or on others."""
+        expression = self._equation(index)
+        if X is None:
+            if not hasattr(self, "_sample_"):
+                raise ParameterError("A loaded model has no training rows: give 'X'.")
+            return novelty(expression, self._sample_, names=self._names())
+        return novelty(expression, X, names=self._names())
+
+    def plot(self) -> Figure:
+        """The front: error against complexity, the chosen equation marked (matplotlib)."""
+        from sobolev_novelty.search.display import front_figure
+
+        check_is_fitted(self)
+        return front_figure(self.equations_, str(self.expression_))
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model as JSON: equations, names and settings; no data, no code."""
+        check_is_fitted(self)
+        write_json(Path(path), model_to_dict(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> SymbolicRegressor:
+        """Read a model that :meth:`save` wrote. Nothing in the file is executed."""
+        return model_from_dict(cls, read_json(Path(path)), str(path))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "equations_")
+
+    # --- parts of fit
+
+    def _names(self) -> tuple[str, ...]:
+        named = getattr(self, "feature_names_in_", None)
+        return (
+            tuple(f"x{k}" for k in range(self.n_features_in_)) if named is None else tuple(str(name) for name in named)
+        )
+
+    def _previous_guesses(self) -> list[Expression]:
+        return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
+
+    def _problem(self, prepared: Prepared, guesses: Sequence[Expression]) -> Problem:
+        numbered = {name: f"x{k}" for k, name in enumerate(self._names())}
+        operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
+        limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
+        if limit < 1:
+            raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
+        forms = tuple(guess.rename(numbered) for guess in guesses)
+        kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
+        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept)
+
+    def _search(
+        self, problem: Problem, budget: Budget, rng: np.random.Generator, saved: Checkpoint | None
+    ) -> SearchResult:
+        engine = self._engine()
+        if np.ptp(problem.y) == 0.0:
+            constant = Expression.of(float(problem.y[0]))
+            front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1)),))
+            return SearchResult(front, 0, 0, 0.0, "The target is constant.")
+        names = {f"x{k}": name for k, name in enumerate(self._names())}
+        with live_display(self.verbose, names, budget) as show:
+            callbacks = [show] if saved is None else [show, saved.callback(names)]
+            return run(problem, engine, budget, rng, _n_threads(self.n_jobs), callbacks)
+
+    def _engine(self) -> Engine:
+        engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
+        if not isinstance(engine, Engine):
+            raise ParameterError(f"'engine' must be a name or an Engine. Got {type(self.engine).__name__}.")
+        if isinstance(self.novelty, SobolevGuidance):
+            engine.guidance = self.novelty
+        elif not self.novelty:
+            engine.guidance = None
+        elif engine.guidance is None:
+            engine.guidance = SobolevGuidance()
+        return engine
+
+    def _store(self, result: SearchResult, data: _Data, prepared: Prepared) -> None:
+        named = {f"x{k}": name for k, name in enumerate(data.names)}
+        candidates = [data.rated(c.expression.rename(named), c.nmse, prepared.is_complete) for c in result.front]
+        front = ParetoFront().including_all(candidates)
+        best = select(front)
+        if best is None:
+            constant = data.rated(Expression.of(float(np.average(data.y, weights=data.weights))), 1.0, True)
+            front, best = ParetoFront((constant,)), constant
+        self._sample_ = prepared_table(prepared, self.n_features_in_)
+        self.expression_ = best.expression
+        self.equations_ = self._table(front, data.variance)
+        self.n_evaluations_ = result.n_evaluations
+        self.n_novelty_calls_ = result.n_novelty_calls
+        self.stop_reason_ = result.stop_reason
+        self.seconds_ = result.seconds
+
+    def _table(self, front: ParetoFront, variance: float) -> pd.DataFrame:
+        import pandas as pd
+
+        rows = []
+        for candidate in front:
+            report = novelty(candidate.expression, self._sample_, names=self._names())
+            known = report.status is Status.OK
+            rows.append(
+                {
+                    "complexity": candidate.complexity,
+                    "loss": candidate.nmse * variance,
+                    "score": candidate.score,
+                    "min_novelty": float(np.min(report.nu)) if known else math.nan,
+                    "mean_novelty": float(np.mean(report.nu)) if known else math.nan,
+                    "expression": candidate.expression,
+                }
+            )
+        return pd.DataFrame(rows)
+
+    def _equation(self, index: int | None) -> Expression:
+        check_is_fitted(self)
+        if index is None:
+            return self.expression_
+        if not -len(self.equations_) <= index < len(self.equations_):
+            raise ParameterError(f"'index' must be a row of equations_, 0 to {len(self.equations_) - 1}. Got {index}.")
+        expression: Expression = self.equations_["expression"].iloc[index]
+        return expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Data:
+    """All training rows, and the names the equations use."""
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray | None
+    names: tuple[str, ...]
+
+    @property
+    def variance(self) -> float:
+        centre = np.average(self.y, weights=self.weights)
+        return float(np.average((self.y - centre) ** 2, weights=self.weights))
+
+    def rated(self, expression: Expression, nmse: float, is_complete: bool) -> Candidate:
+        """The candidate on all rows; where the search saw only some of them, its constants are polished first."""
+        if not is_complete:
+            expression = polished(expression, self.X, self.y, self.weights, self.names)
+            nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
+        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity))
+
+
+def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
+    """The rows of the search with all of the user's columns; those not searched on are 0."""
+    table = np.zeros((prepared.sample.n_samples, n_features))
+    table[:, list(prepared.columns)] = prepared.sample.X.T
+    return table
+
+
+def _checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
+    if (weights < 0.0).any() or not (weights > 0.0).any():
+        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
+    return weights
+
+
+def _n_threads(n_jobs: int | None) -> int:
+    if n_jobs is None or n_jobs == 0:
+        return 1
+    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+__all__ = ["DEFAULT_BUDGET", "Budget", "SobolevGuidance", "SymbolicRegressor"]

@@ -1,0 +1,322 @@
+"""Structural forms, cheapest ideas first, as a generator of batches for the loop to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.engine import Problem
+from sobolev_novelty.search.structure.algebra import nearest_simple, product, weighted_sum
+from sobolev_novelty.search.structure.columns import (
+    Dictionary,
+    Variable,
+    additive_dictionary,
+    constant,
+    empty,
+    exponent_table,
+    factor_dictionary,
+    monomials,
+    scanned_dictionary,
+)
+from sobolev_novelty.search.structure.families import quotients, sums, variants
+from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
+from sobolev_novelty.search.structure.reductions import Reduced, Wrap, reductions, root
+
+#: Rows on which dictionaries are screened.
+SCREEN_ROWS = 200
+#: Rows on which small families are solved whole.
+FAMILY_ROWS = 400
+#: Relative error below which a screened combination counts as exact.
+EXACT = 1e-18
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """An outer function g with y = g(t): ``undo`` gives t from y, or None where y is outside g's range."""
+
+    name: str
+    undo: Callable[[FloatArray], FloatArray | None]
+    apply: Wrap
+    needs: tuple[str, ...]
+
+
+def _where(condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray | None]:
+    def guarded(y: FloatArray) -> FloatArray | None:
+        if not condition(y):
+            return None
+        with np.errstate(all="ignore"):
+            t = undo(y)
+        return t if np.isfinite(t).all() and t.std() > 0.0 else None
+
+    return guarded
+
+
+def _positive(y: FloatArray) -> bool:
+    return bool((y > 0.0).all())
+
+
+OUTERS: tuple[Outer, ...] = (
+    Outer("identity", lambda y: y, lambda e: e, ()),
+    Outer("sqrt", _where(lambda y: bool((y >= 0.0).all()), np.square), lambda e: Expression.of("sqrt", e), ("sqrt",)),
+    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), lambda e: Expression.of("inv", e), ("inv",)),
+    Outer(
+        "inverse sqrt", _where(_positive, lambda y: y**-2.0),
+        lambda e: Expression.of("inv", Expression.of("sqrt", e)), ("inv", "sqrt"),
+    ),
+    Outer("exp", _where(_positive, np.log), lambda e: Expression.of("exp", e), ("exp",)),
+    Outer("square", _where(_positive, np.sqrt), lambda e: Expression.of("square", e), ("square",)),
+    Outer("log", _where(lambda y: bool(np.abs(y).max() < 50.0), np.exp), lambda e: Expression.of("log", e), ("log",)),
+    Outer(
+        "arcsin", _where(lambda y: bool((np.abs(y) <= np.pi / 2).all()), np.sin), lambda e: Expression.of("arcsin", e), ("arcsin",)
+    ),
+    Outer(
+        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arcsin",)
+    ),
+    Outer(
+        "1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)),
+        lambda e: Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0)), ("exp", "inv"),
+    ),
+)  # fmt: skip
+
+
+def structural_forms(problem: Problem) -> Iterator[list[Expression]]:
+    """Batches of forms for a problem, cheapest ideas first."""
+    variables = [
+        Variable(Expression.of(name), np.ascontiguousarray(row)) for name, row in zip(problem.sample.names, problem.sample.X, strict=True)
+    ]
+    informative = [v for v in variables if np.ptp(v.values) > 0.0]
+    if not informative or not np.ptp(problem.y) > 0.0:
+        return
+    outers = [outer for outer in OUTERS if all(name in problem.operators for name in outer.needs)]
+    targets = [(outer, t) for outer in outers if (t := outer.undo(problem.y)) is not None]
+    for outer, t in targets:
+        yield [outer.apply(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
+    for outer, t in targets:
+        yield [outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [outer.apply(form) for form in _monomial_sums(informative, t)]
+    # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
+    turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
+    while turns:
+        for explored in list(turns):
+            reduced = next(explored, None)
+            if reduced is None:
+                turns.remove(explored)
+            else:
+                yield from solve(reduced, problem.operators)
+
+
+def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced]:
+    """Reduced problems worth solving: the most reduced first, then back up to the start."""
+    levels = [[start]]
+    seen = {start.key}
+    while levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
+        offers: list[Reduced] = []
+        for reduced in levels[-1]:
+            if len(reduced.variables) > 1:
+                offers.extend(r for r in reductions(reduced, operators) if r.error <= 1.3 * reduced.error)
+        offers.sort(key=lambda r: r.error)
+        level: list[Reduced] = []
+        for offer in offers:
+            if offer.key not in seen and len(level) < width:
+                seen.add(offer.key)
+                level.append(offer)
+        levels.append(level)
+    for level in reversed(levels):
+        yield from level
+
+
+def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
+    """t = c · Π vᵏ with simple exponents, where the logarithms say so."""
+    positive = [v for v in variables if v.is_positive]
+    sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
+    if not positive or not sign:
+        return []
+    rows = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))])
+    powers = coefficients(rows, np.log(sign * t))
+    left = np.log(sign * t) - powers @ rows
+    if left.std() > 0.05 * np.log(np.abs(t)).std():
+        return []
+    simple = [nearest_simple(k, 0.02) for k in powers[:-1]]
+    rounded = [round(2.0 * k) / 2.0 if s is None else s for k, s in zip(powers[:-1], simple, strict=True)]
+    return [_times_constant(sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True)))]
+
+
+def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
+    """t = a + c · Π vᵏ: the offset is found by a line search on how well the logarithms fit."""
+    positive = [v for v in variables if v.is_positive]
+    if not positive:
+        return []
+    basis = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))]).T
+    Q, _ = np.linalg.qr(basis)
+    spread = np.ptp(t)
+    forms = []
+    for sign in (1.0, -1.0):
+        edge = float((sign * t).min())
+
+        def misfit(gap: float, sign: float = sign, edge: float = edge) -> float:
+            logs = np.log(sign * t - edge + gap)
+            left = logs - Q @ (Q.T @ logs)
+            return float(left.std() / max(logs.std(), 1e-300))
+
+        gaps = spread * np.logspace(-6, 1, 43)
+        scores = [misfit(gap) for gap in gaps]
+        best = int(np.argmin(scores))
+        if scores[best] > 0.2 or best in (0, len(gaps) - 1):
+            continue
+        gap = _golden(misfit, gaps[best - 1], gaps[best + 1])
+        forms.extend(
+            Expression.of("add", form, sign * (edge - gap)) for form in power_law(variables, t - sign * (edge - gap))
+        )
+    return forms
+
+
+def _golden(function: Callable[[float], float], low: float, high: float, n_steps: int = 60) -> float:
+    """Minimum of a unimodal function by golden sections, in the logarithm."""
+    a, b = np.log(low), np.log(high)
+    ratio = (np.sqrt(5.0) - 1.0) / 2.0
+    for _ in range(n_steps):
+        c, d = b - ratio * (b - a), a + ratio * (b - a)
+        a, b = (a, d) if function(float(np.exp(c))) < function(float(np.exp(d))) else (c, b)
+    return float(np.exp((a + b) / 2.0))
+
+
+def _times_constant(c: float, e: Expression) -> Expression:
+    return Expression.of(c) if e.tokens == (1.0,) else Expression.of("mul", c, e)
+
+
+def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Variable]:
+    return [Variable(v.expression, v.values[:n_rows]) for v in variables]
+
+
+def _monomial_sums(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
+    """Sums of a few monomials."""
+    few = _screen(variables)
+    table = exponent_table(len(few), [v.is_positive for v in few])[:3000]
+    dictionary = constant(len(few[0].values)) + monomials(few, table)
+    return _additive_forms(dictionary, t[:SCREEN_ROWS], n_terms=5)
+
+
+def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expression]]:
+    """Forms for one reduced problem, cheap and exact ones first."""
+    if not np.ptp(reduced.target) > 1e-12 * np.abs(reduced.target).max():
+        yield [reduced.wrap(Expression.of(float(reduced.target.mean())))]
+        return
+    d = len(reduced.variables)
+    some = _screen(reduced.variables, FAMILY_ROWS)
+    t = reduced.target[:FAMILY_ROWS]
+    early = power_law(reduced.variables, reduced.target) + offset_power_law(reduced.variables, reduced.target)
+    early += sums(some, t, operators)
+    for changed in variants(some, operators) if d <= 3 else [some]:
+        early += quotients(changed, t)
+    yield [reduced.wrap(form) for form in early]
+    few, t = _screen(reduced.variables), reduced.target[:SCREEN_ROWS]
+    if d <= 5:
+        yield [reduced.wrap(form) for form in _product_forms(few, t, operators)]
+    if d > 4:
+        return
+    additive = additive_dictionary(few, operators)
+    for outer in OUTERS:
+        undone = outer.undo(t) if all(name in operators for name in outer.needs) else None
+        if undone is not None:
+            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, undone, n_terms=4)]
+    if d <= 2:
+        yield [reduced.wrap(form) for form in _scanned_forms(few, t, operators)]
+    yield [reduced.wrap(form) for form in _rational_forms(few, t, additive)]
+
+
+def _scanned_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
+    """Forms with a constant inside a function, found on a grid; the loop's fit does the rest."""
+    dictionary = scanned_dictionary(variables, operators)
+    return _additive_forms(dictionary, t, n_terms=2, keep=6) if len(dictionary) else []
+
+
+def _additive_forms(dictionary: Dictionary, t: FloatArray, *, n_terms: int, keep: int = 4) -> list[Expression]:
+    found = pursue(dictionary.values, t, n_terms=n_terms, exact=EXACT)
+    best = sorted(found, key=lambda c: c.nmse)
+    forms = []
+    for combination in best[:keep]:
+        columns = _thinned(dictionary.values, t, combination)
+        b = coefficients(dictionary.values[list(columns)], t)
+        forms.append(weighted_sum([(float(c), dictionary.expression(j)) for c, j in zip(b, columns, strict=True)]))
+    return forms
+
+
+def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> tuple[int, ...]:
+    """The combination without columns an exact fit does not need."""
+    columns = combination.columns
+    if combination.nmse > EXACT:
+        return columns
+    spread = float(np.sum((t - t.mean()) ** 2))
+    for j in combination.columns:
+        rest = tuple(k for k in columns if k != j)
+        if rest:
+            left = t - coefficients(values[list(rest)], t) @ values[list(rest)]
+            if float(left @ left) <= EXACT * spread:
+                columns = rest
+    return columns
+
+
+def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
+    """c · Π fᵏ: a sum in the logarithms."""
+    sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
+    size = np.abs(t)
+    if not (size > 0.0).all():
+        return []
+    factors = factor_dictionary(variables, operators)
+    nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
+    factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
+    simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
+    n_free = len(simple) + 1
+    exponents = exponent_table(len(variables), [False] * len(variables), max_total=4, choices=(-2.0, -1.0, 1.0, 2.0))
+    powers_of_e = monomials(variables, exponents).head(1500) if "exp" in operators else empty(len(t))
+    n_logs = n_free + len(factors)
+    logs = np.concatenate(
+        [np.ones((1, len(t)))]
+        + [np.log(np.abs(v.values))[None] for v in simple]
+        + [np.log(np.abs(factors.values)), powers_of_e.values]
+    )
+    found = pursue(logs, np.log(size), n_terms=3, start=range(n_free), exact=EXACT)
+    forms = []
+    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
+        columns = combination.columns
+        powers = coefficients(logs[list(columns)], np.log(size))
+        parts: list[tuple[Expression, float]] = []
+        inside: list[tuple[float, Expression]] = []
+        for j, k in zip(columns, powers, strict=True):
+            if j >= n_logs:
+                inside.append((float(k), powers_of_e.expression(j - n_logs)))
+                continue
+            rounded = nearest_simple(float(k), 0.02)
+            power = round(2.0 * float(k)) / 2.0 if rounded is None else rounded
+            if j > 0 and power:
+                base = simple[j - 1].expression if j < n_free else factors.expression(j - n_free)
+                parts.append((base, power))
+        scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
+        if inside:
+            parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
+        forms.append(_times_constant(sign * scale if sign else scale, product(parts)))
+    return forms
+
+
+def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dictionary) -> list[Expression]:
+    """P/Q from t = P − t·(Q − 1): linear in the coefficients of both."""
+    base = additive.head(1500)
+    if len(base) < 2:
+        return []
+    n = len(base)
+    both = np.concatenate([base.values, base.values[1:] * t])  # column 0 is the constant, and t·1 would explain everything
+    found = pursue(both, t, n_terms=4, exact=EXACT)
+    forms = []
+    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
+        columns = _thinned(both, t, combination)
+        b = coefficients(both[list(columns)], t)
+        above = [(float(c), base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
+        below = [(-float(c), base.expression(j - n + 1)) for c, j in zip(b, columns, strict=True) if j >= n]
+        if above and below:
+            denominator = Expression.of("add", weighted_sum(below), 1.0)
+            forms.append(Expression.of("div", weighted_sum(above), denominator))
+    return forms

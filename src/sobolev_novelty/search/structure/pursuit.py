@@ -1,0 +1,130 @@
+r"""Sparse combinations of many columns: matching pursuit with a beam.
+
+Notation
+--------
+``C``  columns, (n_columns, n_rows), scaled to unit length;  ``t`` the target;  ``Q`` an orthonormal basis of the columns chosen so far
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+
+#: Columns that keep less than this share of their length outside the chosen ones are not worth adding.
+_MIN_NEW = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """Chosen columns and what they leave: ``nmse`` relative to the target's variance."""
+
+    columns: tuple[int, ...]
+    nmse: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Node:
+    columns: tuple[int, ...]
+    basis: FloatArray  # (k, n_rows)
+    residual: FloatArray
+    energy: float
+
+
+def pursue(
+    columns: FloatArray,
+    target: FloatArray,
+    *,
+    n_terms: int,
+    beam: int = 12,
+    start: Sequence[int] = (),
+    exact: float = 1e-18,
+    keep: int = 3,
+) -> list[Combination]:
+    """The best combinations of 1 to ``n_terms`` columns, found with a beam; stops at the first depth with an exact one.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n_columns, n_rows)
+        Need not be normalised; columns that are zero or not finite are never chosen.
+    start : sequence of int
+        Columns that every combination contains, for free.
+    exact : float
+        NMSE below which a combination counts as exact.
+    keep : int
+        Combinations returned for each depth.
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    usable = np.isfinite(lengths) & (lengths > 0.0)
+    C = np.where(usable[:, None], columns, 0.0) / np.where(usable, lengths, 1.0)[:, None]
+    spread = float(np.sum((target - target.mean()) ** 2))
+    if not spread > 0.0 or not np.isfinite(spread):
+        return []
+    root = _Node((), np.zeros((0, len(target))), target.copy(), float(target @ target))
+    for j in start:
+        if usable[j]:
+            root = _extended(root, int(j), C)
+    frontier = [root]
+    found = [Combination(root.columns, root.energy / spread)] if root.columns else []
+    for _ in range(n_terms):
+        frontier = _grow(frontier, C, usable, beam)
+        if not frontier:
+            break
+        found.extend(Combination(node.columns, node.energy / spread) for node in frontier[:keep])
+        if frontier[0].energy / spread < exact:
+            break
+    return found
+
+
+def _grow(frontier: list[_Node], C: FloatArray, usable: FloatArray, beam: int) -> list[_Node]:
+    """The best extensions of all nodes by one column."""
+    offers: dict[frozenset[int], tuple[float, int, int]] = {}
+    for place, node in enumerate(frontier):
+        gain = _gains(node, C)
+        gain[~usable.astype(bool)] = -1.0
+        gain[list(node.columns)] = -1.0
+        count = min(beam, len(gain))
+        for j in np.argpartition(-gain, count - 1)[:count]:
+            if gain[j] <= 0.0:
+                continue
+            members = frozenset((*node.columns, int(j)))
+            left = node.energy - gain[j]
+            if members not in offers or left < offers[members][0]:
+                offers[members] = (left, place, int(j))
+    best = sorted(offers.values())[:beam]
+    nodes = [_extended(frontier[place], j, C) for _, place, j in best]
+    return sorted(nodes, key=lambda node: node.energy)
+
+
+def _gains(node: _Node, C: FloatArray) -> FloatArray:
+    """Energy of the residual each column would take away."""
+    along = C @ node.residual
+    if not len(node.columns):
+        return along * along
+    inside = C @ node.basis.T
+    fresh = 1.0 - np.einsum("ij,ij->i", inside, inside)
+    return np.where(fresh > _MIN_NEW, along * along / np.maximum(fresh, _MIN_NEW), 0.0)
+
+
+def _extended(node: _Node, j: int, C: FloatArray) -> _Node:
+    direction = C[j].copy()
+    for _ in range(2):  # twice, so that rounding leaves no component in the basis
+        direction -= node.basis.T @ (node.basis @ direction)
+    length = float(np.linalg.norm(direction))
+    if length < _MIN_NEW**0.5:
+        return _Node((*node.columns, j), node.basis, node.residual, node.energy)
+    direction /= length
+    residual = node.residual - direction * float(direction @ node.residual)
+    basis = np.vstack([node.basis, direction])
+    residual -= basis.T @ (basis @ residual)
+    return _Node((*node.columns, j), basis, residual, float(residual @ residual))
+
+
+def coefficients(columns: FloatArray, target: FloatArray) -> FloatArray:
+    """Least squares of the target on a few columns (rows of ``columns``)."""
+    lengths = np.linalg.norm(columns, axis=1)
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(np.linalg.lstsq((columns / lengths[:, None]).T, target, rcond=None)[0] / lengths)

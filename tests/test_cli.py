@@ -1,0 +1,251 @@
+"""The command line: verbs, options, exit codes, one line on bad input."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from sobolev_novelty.cli import REJECTED, app
+
+BLOATED = "2.1*sin(a) + 0.3*a + cos(3*a)"
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run() -> Run:
+    runner = CliRunner(env={"COLUMNS": "120"})
+    return lambda *arguments, **options: runner.invoke(app, [str(a) for a in arguments], **options)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    a = rng.uniform(-1, 1, 200)
+    frame = pd.DataFrame({"a": a, "b": rng.normal(size=200), "name": "text", "y": 2.4 * np.sin(a) + np.cos(3 * a)})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    return tmp_path / "data.csv"
+
+
+def _one_line(result: Result, message: str) -> None:
+    assert result.exit_code == 1, result.output
+    assert result.stderr.count("\n") == 1 and result.stderr.startswith("sobolev: ")
+    assert "Traceback" not in result.output
+    assert message in result.stderr
+
+
+def test_report_prints_the_verdict_and_what_was_left_out(run: Run, table: Path) -> None:
+    result = run("report", BLOATED, table, "--target", "y")
+    assert result.exit_code == 0, result.output
+    assert "1 of 3 terms is supported" in result.stdout
+    assert "Column 'name' is not numeric and the equation does not use it" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
+def test_report_as_json_is_json_only(run: Run, table: Path) -> None:
+    result = run("report", BLOATED, table, "--target", "y", "--bootstrap", "10", "--json")
+    data = json.loads(result.stdout)
+    assert data["n_qualified"] == 1 and data["features"] == ["a", "b"]
+    assert "interval" in data["terms"][0]
+    assert any("'name'" in note for note in data["notes"])
+
+
+def test_report_options_reach_the_library(run: Run, table: Path) -> None:
+    data = json.loads(
+        run("report", BLOATED, table, "--features", "a", "--order", "2", "--raw", "--tau", "0.05", "--json").stdout
+    )
+    assert (data["order"], data["coordinates"], data["tau"], data["features"]) == (2, "raw", 0.05, ["a"])
+
+
+def test_same_seed_same_intervals(run: Run, table: Path) -> None:
+    arguments = ("report", BLOATED, table, "--target", "y", "--bootstrap", "10", "--seed", "3", "--json")
+    assert run(*arguments).stdout == run(*arguments).stdout
+
+
+def test_report_writes_page_and_figures(run: Run, table: Path, tmp_path: Path) -> None:
+    page, png, svg = tmp_path / "r.html", tmp_path / "r.png", tmp_path / "r.svg"
+    assert run("report", BLOATED, table, "--html", page, "--plot", png).exit_code == 0
+    assert run("report", BLOATED, table, "--plot", svg).exit_code == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert png.read_bytes().startswith(b"\x89PNG") and b"<svg" in svg.read_bytes()
+
+
+def test_report_as_latex(run: Run, table: Path) -> None:
+    assert run("report", BLOATED, table, "--latex").stdout.startswith(r"\begin{tabular}")
+
+
+def test_the_equation_comes_from_a_file_or_standard_input(run: Run, table: Path, tmp_path: Path) -> None:
+    (tmp_path / "eq.txt").write_text(BLOATED + "\n")
+    expected = run("report", BLOATED, table, "--json").stdout
+    assert run("report", "--file", tmp_path / "eq.txt", table, "--json").stdout == expected
+    assert run("report", "--file", "-", table, "--json", input=BLOATED).stdout == expected
+    assert run("report", "-", table, "--json", input=BLOATED).stdout == expected
+
+
+def test_numbered_variables_are_columns_in_order(run: Run, table: Path) -> None:
+    data = json.loads(
+        run("report", "x1 + x2", table, "--target", "y", "--features", "b,a", "--variables", "x1", "--json").stdout
+    )
+    assert data["expression"] == "b + a"
+
+
+def test_tsv_gz_and_parquet(run: Run, table: Path, tmp_path: Path) -> None:
+    frame = pd.read_csv(table)
+    frame.to_csv(tmp_path / "d.tsv.gz", sep="\t", index=False)
+    frame.to_parquet(tmp_path / "d.parquet")
+    expected = json.loads(run("report", BLOATED, table, "--json").stdout)["terms"]
+    for name in ("d.tsv.gz", "d.parquet"):
+        assert json.loads(run("report", BLOATED, tmp_path / name, "--json").stdout)["terms"] == expected
+
+
+def test_prune_deletes_and_refits(run: Run, table: Path) -> None:
+    result = run("prune", BLOATED, table, "--target", "y", "--json")
+    data = json.loads(result.stdout)
+    assert [step["term"] for step in data["deleted"]] == ["a"]
+    assert data["r2_after"] > data["r2_before"] and data["complexity_after"] < data["complexity_before"]
+    assert "deleted a" in run("prune", BLOATED, table, "--target", "y").stdout
+
+
+def test_prune_leaves_rows_outside_the_domain_out_and_says_so(run: Run, table: Path) -> None:
+    data = json.loads(run("prune", "sqrt(a) + 3*cos(3*a)", table, "--target", "y", "--json").stdout)
+    assert data["deleted"] == []
+    assert "rows took no part" in data["notes"][-1] and data["n_used"] < 200
+
+
+def test_accepts_tells_by_its_exit_code(run: Run, table: Path) -> None:
+    good = run("accepts", "sin(a) + cos(3*a)", table, "--json")
+    assert good.exit_code == 0 and json.loads(good.stdout)["accepted"] is True
+    bad = run("accepts", BLOATED, table)
+    assert bad.exit_code == REJECTED and bad.stdout.startswith("rejected: Term")
+    assert json.loads(run("accepts", BLOATED, table, "--json").stdout)["accepted"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a +", "{table}"), "(Character"),
+        (("a + nothing", "{table}"), "nothing"),
+        (("name + a", "{table}"), "Column 'name' of 'data.csv' is not numeric: 'text' in data row 1"),
+        (("a", "{folder}/none.csv"), "none.csv' does not exist"),
+        (("a", "{folder}"), "is a folder"),
+        (("a",), "DATA is missing"),
+        (("a", "{table}", "--target", "z"), "--target: 'data.csv' has no column 'z'. Its columns: a, b, name, y"),
+        (("a", "{table}", "--features", "a,q"), "--features: 'data.csv' has no column 'q'"),
+        (("a", "{table}", "--target", "a", "--features", "a,b"), "both --target and one of --features"),
+        (("a", "{table}", "--features", "a,name"), "Column 'name' of 'data.csv' is not numeric"),
+        (("a", "{table}", "--order", "3"), "'order' must be 0, 1 or 2. Got 3."),
+        (("a", "{table}", "--tau", "2"), "'tau' must lie between 0 and 1"),
+        (("a", "{table}", "--bootstrap", "-1"), "'n_bootstrap' must be at least 0"),
+        (("a", "{table}", "--variables", "x9"), "'variables' must be one of"),
+        (("a", "{table}", "--latex", "--json"), "exclude each other"),
+        (("a", "{table}", "--plot", "{folder}/f.xyz"), "is no kind of figure. Use one of"),
+        (("a", "{table}", "--html", "{folder}/none/r.html"), "Check the path"),
+        (("a", "{table}", "--file", "{folder}/eq.txt"), "not both"),
+        (("{table}", "--file", "{folder}/eq.txt"), "Check the path"),
+        (("a - a", "{table}"), "it has no terms left"),
+        (("log(a - 0.99)", "{table}"), "Fewer than 32 rows"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_1(
+    run: Run, table: Path, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    result = run("report", *(a.format(table=table, folder=tmp_path) for a in arguments))
+    _one_line(result, message)
+
+
+def test_prune_needs_a_target_without_holes(run: Run, table: Path) -> None:
+    _one_line(run("prune", "a", table), "--target is missing")
+    frame = pd.read_csv(table)
+    frame.loc[4, "y"] = np.nan
+    frame.to_csv(table, index=False)
+    _one_line(run("prune", "a", table, "--target", "y"), "Target column 'y' of 'data.csv' has 1 empty")
+
+
+def test_no_rows_and_no_inputs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("a,y\n")
+    (tmp_path / "inputs.csv").write_text("y\n1\n")
+    _one_line(run("report", "a", tmp_path / "rows.csv"), "has no rows")
+    _one_line(run("report", "1", tmp_path / "inputs.csv", "--target", "y"), "no input column besides the target")
+
+
+def test_an_empty_equation_file(run: Run, table: Path) -> None:
+    _one_line(run("report", "-", table, input="  \n"), "Standard input holds no equation")
+
+
+def test_a_constant_column_is_noted(run: Run, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"a": np.linspace(0, 1, 50), "k": 2.0})
+    frame.to_csv(tmp_path / "d.csv", index=False)
+    result = run("report", "a + k", tmp_path / "d.csv")
+    assert result.exit_code == 0 and "Column 'k' is constant" in result.stdout
+
+
+def test_errors_are_json_too_where_json_was_asked_for(run: Run, table: Path) -> None:
+    result = run("report", "a +", table, "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["error"]["type"] == "ParseError"
+
+
+def test_too_few_rows_is_a_report_and_exit_code_1(run: Run, table: Path) -> None:
+    result = run("report", "log(a - 0.99)", table, "--json")
+    assert result.exit_code == 1
+    data = json.loads(result.stdout)
+    assert data["status"] == "too_few_rows" and data["terms"][0]["novelty"] is None
+
+
+def test_doctor_names_kernel_extras_and_data(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOBOLEV_DATA", str(tmp_path))
+    data = json.loads(run("doctor", "--json").stdout)
+    assert data["kernel"] in {"native", "numpy"} and data["extras"]["plot"]["matplotlib"]
+    assert data["data_folder"] == str(tmp_path)
+    text = run("doctor").stdout
+    for part in ("kernel", "[plot]", "OpenFOAM", "SOBOLEV_DATA"):
+        assert part in text
+
+
+def test_doctor_says_how_to_install_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sobolev_novelty import diagnosis
+
+    monkeypatch.setitem(diagnosis.EXTRAS, "plot", ("no_such_module",))
+    assert "no_such_module missing: pip install 'sobolev-novelty[plot]'" in run("doctor").stdout
+
+
+def test_version(run: Run) -> None:
+    result = run("--version")
+    assert result.exit_code == 0 and result.stdout.startswith("sobolev-novelty ")
+
+
+def test_demo_shows_prunes_and_writes_a_page(run: Run, tmp_path: Path) -> None:
+    result = run("demo", "--json", "--html", tmp_path / "demo.html")
+    assert result.exit_code == 0, result.output
+    by_title = {case["title"]: case for case in json.loads(result.stdout)["cases"]}
+    assert by_title["A law of physics"]["report"]["n_qualified"] == 3
+    assert by_title["A formula that a search made too long"]["report"]["n_qualified"] == 1
+    assert by_title["The same formula on wider data"]["report"]["n_qualified"] == 4
+    assert by_title["Pruning"]["deleted"] == ["x"]
+    assert by_title["The corpus filter"]["accepted"] == [False, True]
+    assert "Which terms does your data support?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    if "Known laws" in by_title:
+        case = by_title["Known laws"]
+        assert (case["n_tasks"], case["n_multi_term"], case["n_terms"], case["n_supported"]) == (133, 41, 94, 87)
+
+
+def test_a_process_of_its_own(table: Path) -> None:
+    """Through ``main``: exit codes, streams, and an equation that begins with a minus."""
+
+    def sobolev(*arguments: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-W", "error", "-m", "sobolev_novelty", *map(str, arguments)]
+        return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+
+    good = sobolev("report", "-a + cos(3*a)", table, "--json")
+    assert good.returncode == 0, good.stderr
+    assert json.loads(good.stdout)["expression"] == "-a + cos(3*a)" and good.stderr == ""
+    bad = sobolev("report", "a +", table)
+    assert bad.returncode == 1 and bad.stdout == "" and bad.stderr.count("\n") == 1
+    assert sobolev("report", "--no-such-option").returncode == 2
