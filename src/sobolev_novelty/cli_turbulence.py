@@ -31,16 +31,17 @@ DEFAULT_RESULTS = Path("results/turbulence")
 
 
 @contextmanager
-def _progress(title: str, quiet: bool) -> Iterator[Any]:
-    """A line on stderr that tells the current step; yields a function that takes words."""
+def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
+    """A line on stderr that tells the current step; yields a function that takes words. Errors become one line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
-        with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet) as progress:
+        with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet or as_json) as progress:
             task = progress.add_task(title)
             yield lambda text: progress.update(task, description=f"{title}: {text}")
-    except SobolevError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise typer.Exit(1) from error
+    except (SobolevError, OSError) as error:
+        from sobolev_novelty.cli import fail
+
+        fail(error, as_json)
 
 
 def _print_json(content: Any) -> None:
@@ -61,7 +62,7 @@ def select(
     quiet: QuietOption = False,
 ) -> None:
     """Find a closure in the regression data and write it to a file."""
-    with _progress("select", quiet or as_json) as say:
+    with _progress("select", quiet, as_json) as say:
         from sobolev_novelty.turbulence import data as hill
         from sobolev_novelty.turbulence.problem import closure_problem
         from sobolev_novelty.turbulence.study import closure_report
@@ -144,7 +145,7 @@ def solve(
     quiet: QuietOption = False,
 ) -> None:
     """Compute the velocity field under a closure and measure it against DNS."""
-    with _progress("solve", quiet or as_json) as say:
+    with _progress("solve", quiet, as_json) as say:
         import numpy as np
 
         from sobolev_novelty.turbulence import data as hill
@@ -187,13 +188,15 @@ def compare(
     results: Annotated[
         Path, typer.Option(help="Folder of stored runs; finished runs are not repeated.")
     ] = DEFAULT_RESULTS,
-    solver: Annotated[str, typer.Option(help="embedded or openfoam.")] = "embedded",
+    solver: Annotated[
+        str, typer.Option(help="embedded runs the study; openfoam or feedback run its stored closures.")
+    ] = "embedded",
     grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run an experiment file, storing each run, and print its table."""
-    with _progress("compare", quiet or as_json) as say:
+    with _progress("compare", quiet, as_json) as say:
         from sobolev_novelty.turbulence.comparison import run_study
 
         outcome = run_study(experiment, results, solver=solver, with_grid=grid, say=say)
@@ -236,7 +239,7 @@ def figure(
     quiet: QuietOption = False,
 ) -> None:
     """Draw figures from stored runs (velocity fields are computed again where they are not kept)."""
-    with _progress("figure", quiet or as_json) as say:
+    with _progress("figure", quiet, as_json) as say:
         from sobolev_novelty.turbulence.gallery import draw
 
         paths = draw(kind, experiment, results, output, say)

@@ -59,10 +59,14 @@ def run_study(
         A TOML file with [tree_search] and [grid] (the comparison) or [stability] (the response selection).
     results : path
         Folder; the runs go into ``<name>.jsonl``.
+    solver : {"embedded", "openfoam", "feedback"}
+        The embedded solver runs the study; the others run the closures it stored, as a cross-check.
     """
     study = load_study(experiment)
     store = RunStore(Path(results) / f"{study.get('name', Path(experiment).stem)}.jsonl")
-    engine = make_solver(solver, hill.load_base_flow(), None)
+    engine = make_solver(solver, hill.load_base_flow(), say)
+    if solver != "embedded":
+        return _cross_check(study, store, engine, say)
     if "stability" in study:
         return _run_response(study, store, engine, say)
     if "tree_search" not in study:
@@ -70,6 +74,21 @@ def run_study(
             f"'{experiment}' has neither [tree_search] nor [stability]. Start from experiments/turbulence_*.toml."
         )
     return _run_comparison(study, store, engine, with_grid, say)
+
+
+def _cross_check(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> Outcome:
+    """Run the stored closures of a study in another solver, under keys that begin with its name."""
+    chosen = [row for row in store.rows() if row["key"].startswith("row/") and row.get("closure")]
+    if not chosen:
+        raise DataError(f"'{store.path}' holds no closures yet. Run the study with --solver embedded first.")
+    rows: list[tuple[str, Row]] = []
+    for row in chosen:
+        name = row["key"].removeprefix("row/")
+        say(f"{name} in {engine.name}")
+        key = f"{engine.name}/{name}"
+        found, _ = run_closure(key, stored_closure(row), row["alpha"], solver=engine, store=store, notes={})
+        rows += [(name, row), (f"{name}, {engine.name}", found)]
+    return Outcome(study["name"], rows, [])
 
 
 def _run_comparison(
