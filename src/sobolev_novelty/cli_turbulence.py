@@ -27,6 +27,7 @@ turbulence_app = typer.Typer(
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 DEFAULT_STUDY = Path("experiments/turbulence_comparison.toml")
+RESPONSE_STUDY = Path("experiments/turbulence_response.toml")
 DEFAULT_RESULTS = Path("results/turbulence")
 
 
@@ -46,6 +47,26 @@ def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
 
 def _print_json(content: Any) -> None:
     typer.echo(json.dumps(content, indent=1))
+
+
+@turbulence_app.command()
+def prepare(
+    *,
+    dsrrans: Annotated[Path, typer.Argument(help="Checkout of github.com/thw1021/DSRRANS.")],
+    xiao: Annotated[Path, typer.Argument(help="Checkout of github.com/xiaoh/para-database-for-PIML.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("turbulence"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make the data files from the two public repositories, checking their sums."""
+    with _progress("prepare", quiet, as_json) as say:
+        from sobolev_novelty.turbulence import prepare as preparation
+
+        paths = preparation.prepare(dsrrans, xiao, output, say)
+    if as_json:
+        _print_json([str(path) for path in paths])
+    else:
+        typer.echo("\n".join([*(f"Wrote {path}" for path in paths), f"Set SOBOLEV_DATA to {output.resolve().parent}"]))
 
 
 @turbulence_app.command()
@@ -192,6 +213,7 @@ def compare(
         str, typer.Option(help="embedded runs the study; openfoam or feedback run its stored closures.")
     ] = "embedded",
     grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
+    docs: Annotated[Path | None, typer.Option(help="Page whose tables are made anew from the stored runs.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -200,6 +222,10 @@ def compare(
         from sobolev_novelty.turbulence.comparison import run_study
 
         outcome = run_study(experiment, results, solver=solver, with_grid=grid, say=say)
+        if docs is not None:
+            from sobolev_novelty.turbulence.tables import all_tables, refresh_page
+
+            refresh_page(docs, all_tables(DEFAULT_STUDY, RESPONSE_STUDY, results))
     if as_json:
         _print_json(outcome.to_dict())
         return

@@ -54,7 +54,6 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
         "dns_xiao_case_0p8.npz": "a6e357058a4858d03ad8a93abebfb736e1120cc8532da65030b2fa79ee9f5b36",
         "rans_sst_reference.npz": "3dceb5115d7adc92dd284a356e3f49913b5b3640882075a0e95bf54250efb609",
         "regression_case_0p8.npz": "171373bee9111f79f8742aa5e1de638b6c2a30b33a2df8539be79a77ff35a6ae",
-        "openfoam_case_0p8.tar.xz": "5308bfbe62c2dddffc279870e9bde88b1cddbb86cd9d7632d2b1b6760eb25bce",
         "closures_published.json": "3496bffe1ed7661ba035b2a379d5d08c6784416de0073a0d64f8bdfefe2f3e88",
     }
 )
@@ -133,7 +132,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
     else:
         raise DataError(
             "The turbulence data has no place: SOBOLEV_DATA is not set. Set it to the folder that holds 'turbulence/' "
-            f"(files: {', '.join(CHECKSUMS)}; made from {' and '.join(SOURCES)})."
+            f"(made from {' and '.join(SOURCES)} with: sobolev turbulence prepare)."
         )
     if not found.is_dir():
         raise DataError(f"'{found}' is not a folder. Set SOBOLEV_DATA to the folder that holds 'turbulence/'.")
@@ -149,15 +148,22 @@ def is_available(folder: str | Path | None = None) -> bool:
     return all((place / name).is_file() for name in CHECKSUMS)
 
 
+def has(name: str, folder: str | Path | None = None) -> bool:
+    """Whether one file is there."""
+    return (data_folder(folder) / name).is_file()
+
+
 def read_checked(name: str, folder: str | Path | None = None) -> bytes:
-    """The bytes of one file, after its sha256 was compared with :data:`CHECKSUMS`."""
+    """The bytes of one file, after its sha256 was compared with :data:`CHECKSUMS` or the folder's ``prepared.json``."""
     path = data_folder(folder) / name
     if not path.is_file():
-        raise DataError(f"'{path}' is missing. It is made from {' and '.join(SOURCES)}.")
+        raise DataError(f"'{path}' is missing. Make it with: sobolev turbulence prepare")
     content = path.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
-    if digest != CHECKSUMS[name]:
-        raise DataError(f"'{path}' has sha256 {digest}, not {CHECKSUMS[name]}. Fetch the file again.")
+    prepared = path.parent / "prepared.json"
+    own = json.loads(prepared.read_text()).get(name) if prepared.is_file() else None
+    if digest not in (CHECKSUMS[name], own):
+        raise DataError(f"'{path}' has sha256 {digest}, not {own or CHECKSUMS[name]}. Fetch or prepare the file again.")
     return content
 
 

@@ -238,23 +238,29 @@ def _write_dictionaries(folder: Path, case: FoamCase) -> None:
         (folder / name).write_text(_header("dictionary", name.split("/")[1]) + text)
 
 
-def read_field(path: Path, shape: tuple[int, int]) -> FloatArray:
-    """Cell values of a field file, shape (rows, columns) or (rows, columns, 2) for vectors."""
+def read_values(path: Path) -> FloatArray:
+    """Numbers of an ASCII field file, shape (n_cells, n_components); one row where the field is uniform."""
+    if not path.is_file():
+        raise DataError(f"'{path}' is missing: the case is incomplete.")
     text = path.read_text()
-    match = re.search(r"internalField\s+nonuniform\s+List<(scalar|vector)>\s+(\d+)\s*\(", text)
-    n_cells = shape[0] * shape[1]
+    match = re.search(r"internalField\s+nonuniform\s+List<\w+>\s+(\d+)\s*\(", text)
     if match is None:
         uniform = re.search(r"internalField\s+uniform\s+([^;]+);", text)
         if uniform is None:
-            raise DataError(f"'{path}' has no internalField of scalars or vectors. Is it an ASCII field of OpenFOAM?")
-        numbers = np.array(uniform.group(1).strip("() ").split(), dtype=float)
-        values = np.tile(numbers, (n_cells, 1))
-    else:
-        if int(match.group(2)) != n_cells:
-            raise DataError(f"'{path}' holds {match.group(2)} cells, the mesh {n_cells}. Use the mesh it was made on.")
-        body = text[match.end() : text.index("boundaryField", match.end())]
-        numbers = np.array(body.replace("(", " ").replace(")", " ").replace(";", " ").split(), dtype=float)
-        values = numbers.reshape(n_cells, -1)
+            raise DataError(f"'{path}' has no internalField. Is it an ASCII field of OpenFOAM?")
+        return np.array([uniform.group(1).strip("() ").split()], dtype=float)
+    body = text[match.end() : text.index("boundaryField", match.end())]
+    numbers = np.array(body.replace("(", " ").replace(")", " ").replace(";", " ").split(), dtype=float)
+    return numbers.reshape(int(match.group(1)), -1)
+
+
+def read_field(path: Path, shape: tuple[int, int]) -> FloatArray:
+    """Cell values of a field file, shape (rows, columns) or (rows, columns, 2) for vectors."""
+    values, n_cells = read_values(path), shape[0] * shape[1]
+    if len(values) == 1:
+        values = np.tile(values, (n_cells, 1))
+    if len(values) != n_cells:
+        raise DataError(f"'{path}' holds {len(values)} cells, the mesh {n_cells}. Use the mesh it was made on.")
     return values[:, 0].reshape(shape) if values.shape[1] == 1 else values[:, :2].reshape(*shape, 2)
 
 
