@@ -79,9 +79,10 @@ def test_published_closures_have_the_notes_error():
 @pytest.mark.parametrize("rule", [Greedy(), SobolevGuided()])
 def test_known_terms_are_found(rule):
     problem = closure_problem(synthetic(), dictionary(4))
-    closure, kept = select_closure(problem, 3, rule, forward_to=8)
+    closure, kept, path = select_closure(problem, 3, rule, forward_to=8)
     assert {str(t) for t in closure.terms} == {"T1", "T2*x1*x2", "T3*x2**2"}
     assert problem.fit(kept).mse < 1e-11
+    assert len(path.steps) == 8
 
 
 def test_errors_fall_and_factors_agree_with_plain_least_squares():

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -93,7 +94,7 @@ def select(
         data = hill.load_regression()
         say("factoring the dictionary")
         problem = closure_problem(data, dictionary(max_degree))
-        closure, kept = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, say=say)
+        closure, kept, path = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, say=say)
         fit, report = problem.fit(kept), closure_report(closure, data)
         printed = _print_form(closure, form)
         output.write_text(closure.to_json() + "\n")
@@ -110,6 +111,7 @@ def select(
             {"term": str(term), "coefficient": c, "novelty": float(nu)}
             for term, c, nu in zip(closure.terms, closure.coefficients, report.nu)
         ],
+        "path": path,
     }
     if as_json:
         _print_json(summary | ({"printed": printed} if printed else {}))
@@ -125,7 +127,7 @@ def select(
 
 def _search(
     rule: str, problem: Any, n_terms: int, *, forward_to: int | None, seed: int, say: Any
-) -> tuple[Closure, list[int]]:
+) -> tuple[Closure, list[int], list[dict[str, Any]]]:
     import numpy as np
 
     from sobolev_novelty.search.engine import SobolevGuidance
@@ -135,7 +137,8 @@ def _search(
 
     if rule in ("greedy", "sobolev"):
         say("selecting terms")
-        return select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
+        closure, kept, path = select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
+        return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
     if rule not in ("mcts", "sn-mcts"):
         raise ParameterError(f"'--rule' must be greedy, sobolev, mcts or sn-mcts. Got {rule!r}.")
     options = TreeSearch(max_terms=n_terms, guidance=SobolevGuidance() if rule == "sn-mcts" else None)
@@ -145,7 +148,7 @@ def _search(
         np.random.default_rng(seed),
         lambda step, best: say(f"round {step} of {options.n_rounds}, best {best:.4f}") if step % 20 == 0 else None,
     )
-    return found.closure, found.indices
+    return found.closure, found.indices, []
 
 
 def _print_form(closure: Closure, form: str) -> str:

@@ -170,13 +170,22 @@ def backward(problem: ClosureProblem, chosen: Sequence[int], n_terms: int) -> li
 
 def select_closure(
     problem: ClosureProblem, n_terms: int, rule: Rule, *, forward_to: int | None = None
-) -> tuple[Closure, list[int]]:
-    """A closure of ``n_terms`` terms: forward to ``forward_to`` (default ``n_terms``), then backward."""
+) -> tuple[Closure, list[int], Selection]:
+    """A closure of ``n_terms`` terms: forward to ``forward_to`` (default ``n_terms``), then backward.
+
+    Returns
+    -------
+    Closure
+    list of int
+        Its terms' positions in the dictionary.
+    Selection
+        The forward path it comes from.
+    """
     start = n_terms if forward_to is None else forward_to
-    path = forward(problem, start, rule).indices
-    kept = backward(problem, path, n_terms) if start > n_terms else path
+    path = forward(problem, start, rule)
+    kept = backward(problem, path.indices, n_terms) if start > n_terms else path.indices
     pruned = f"-from{start}" if start > n_terms else ""
-    return problem.closure(kept, f"{rule.name}-{n_terms}{pruned}"), kept
+    return problem.closure(kept, f"{rule.name}-{n_terms}{pruned}"), kept, path
 
 
 def streamwise_folds(data: RegressionData, n_folds: int) -> list[npt.NDArray[np.intp]]:

@@ -109,7 +109,7 @@ def choose_closures(study: Mapping[str, Any], say: Say) -> Iterator[ChosenClosur
         say(f"{row}: cross-validating term counts")
         rule = rule_of(name, study["selection"]["share"])
         count, start, notes = choose_count(data, rule, study)
-        closure, kept = select_closure(problem, count, rule, forward_to=start)
+        closure, kept, _ = select_closure(problem, count, rule, forward_to=start)
         yield _chosen(row, closure, kept, problem=problem, data=data, study=study, notes={**notes, "forward_to": start})
     options = dict(study["tree_search"])
     seeds = options.pop("seeds")
