@@ -16,7 +16,7 @@ from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
 from sobolev_novelty.turbulence.measures import measure
 from sobolev_novelty.turbulence.problem import closure_problem
-from sobolev_novelty.turbulence.response import response_data, response_path
+from sobolev_novelty.turbulence.response import refine, response_data, response_path
 from sobolev_novelty.turbulence.selection import backward, forward
 from sobolev_novelty.turbulence.solvers import FlowSolver, make_solver
 from sobolev_novelty.turbulence.store import RunStore
@@ -211,10 +211,25 @@ def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver,
                     "max_coefficient": path.max_coefficient,
                 },
             }
+            if "refinement" in study:
+                say(f"{name}: refining coefficients in the solver")
+                closure, distances = refine(
+                    engine,
+                    closure,
+                    responses.reference,
+                    n_steps=study["refinement"]["n_steps"],
+                    max_coefficient=limits["max_coefficient"],
+                )
+                notes["distances"] = distances
+                notes["max_coefficient"] = max(abs(c) for c in closure.coefficients)
             say(f"{name}: solving")
             run_closure(f"row/{name}", closure, options["alpha"], solver=engine, store=store, notes=notes)
     rows = reference_rows(store, engine, say)
-    rows += [(f"response, {name}", found) for name in rules if (found := store.find(f"row/{name}")) is not None]
+    rows += [
+        (f"{study['name'].removeprefix('turbulence_')}, {name}", found)
+        for name in rules
+        if (found := store.find(f"row/{name}")) is not None
+    ]
     return Outcome(study["name"], rows, [])
 
 

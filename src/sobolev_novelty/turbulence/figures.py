@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.data import CREST_VELOCITY, MeshVelocity
 from sobolev_novelty.turbulence.measures import STATIONS, profiles, wall_shear
 from sobolev_novelty.turbulence.mesh import build_mesh
 from sobolev_novelty.turbulence.selection import Selection
@@ -22,7 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Colour-blind safe, in the order of the rows.
 COLOURS = ("#000000", "#7f7f7f", "#0072b2", "#d55e00", "#56b4e9", "#e69f00", "#009e73", "#cc79a7")
-BULK = 0.028
+BULK = CREST_VELOCITY
 
 
 def _canvas(n_rows: int, n_columns: int, size: tuple[float, float], **options: Any) -> tuple[Figure, list[Axes]]:

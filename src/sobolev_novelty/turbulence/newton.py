@@ -137,7 +137,7 @@ def newton(
     forcing = np.concatenate([system.forcing, np.zeros(2 * n)])
     w, force = start.w, start.force
     now = system.linearise(w, force, source)
-    size = _size(system, now.residual, force)
+    size = _size(system, now.residual, force, mean_velocity)
     for step in range(1, max_steps + 1):
         lu = Factorisation(system.jacobian(now), order)
         plain, driven = lu.solve(-now.residual), lu.solve(forcing)
@@ -147,7 +147,7 @@ def newton(
         while True:
             trial = w + length * direction
             following = system.linearise(trial, force + length * extra, source)
-            new_size = _size(system, following.residual, force + length * extra)
+            new_size = _size(system, following.residual, force + length * extra, mean_velocity)
             # The first step may raise the residual: it also brings the mean velocity to its value.
             if new_size < size * (1 - 1e-4 * length) or step == 1 or length < 0.05:
                 break
@@ -162,10 +162,10 @@ def newton(
     return NewtonOutcome(State(w, force), float(size), max_steps, False)
 
 
-def _size(system: MomentumSystem, residual: FloatArray, force: float) -> float:
-    """Residual norm relative to the driving force; continuity is brought to the same unit by the bulk velocity."""
+def _size(system: MomentumSystem, residual: FloatArray, force: float, mean_velocity: float) -> float:
+    """Residual norm relative to the driving force; continuity has the same unit times the mean velocity."""
     n = system.mesh.n_cells
     scale = max(abs(force), 1e-12) * float(np.linalg.norm(system.forcing))
     momentum = float(np.linalg.norm(residual[: 2 * n]))
     continuity = float(np.linalg.norm(residual[2 * n :]))
-    return (momentum + 0.028 * continuity) / scale
+    return (momentum + abs(mean_velocity) * continuity) / scale

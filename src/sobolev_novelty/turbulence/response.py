@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.projection import factor
+from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData, squashed
 from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult
 from sobolev_novelty.turbulence.newton import Factorisation, nested_dissection
@@ -65,18 +66,26 @@ def response_data(
         Called with the number of finished columns and their total.
     """
     candidates = tuple(dictionary() if terms is None else terms)
-    order = data.structured_cell.ravel()
-    stress = solver.stress_of(data.target[order], 1.0)
+    stress = solver.stress_of(data.target[data.structured_cell.ravel()], 1.0)
     reference = solver.solve_stress(stress)
+    respond = linear_response(solver, reference, stress)
+    A = term_responses(solver, candidates, respond, report)
+    rows, columns = solver.mesh.shape
+    by_cell = np.moveaxis(A.reshape(2, rows, columns, len(candidates)), 0, 2)
+    b = np.moveaxis(respond(stress).reshape(2, rows, columns), 0, 2)
+    return ResponseData(candidates, by_cell, b, reference)
+
+
+def linear_response(solver: EmbeddedSolver, flow: FlowResult, stress: FloatArray) -> Callable[[FloatArray], FloatArray]:
+    """A function from stress (n_cells, 3) to weighted velocity change (2 · n_cells,), linear about a flow."""
     system, n = solver.system, solver.mesh.n_cells
-    w = np.concatenate([reference.U[..., 0].ravel(), reference.U[..., 1].ravel(), reference.p.ravel()])
+    w = np.concatenate([flow.U[..., 0].ravel(), flow.U[..., 1].ravel(), flow.p.ravel()])
     lu = Factorisation(
-        system.jacobian(system.linearise(w, reference.force, system.stress_source(stress))),
+        system.jacobian(system.linearise(w, flow.force, system.stress_source(stress))),
         nested_dissection(solver.mesh.shape),
     )
     driven = lu.solve(np.concatenate([system.forcing, np.zeros(2 * n)]))[: 2 * n]
-    mean = system.mean_row
-    weight = np.sqrt(np.tile(solver.mesh.volumes, 2))
+    mean, weight = system.mean_row, velocity_weight(solver)
 
     def response(a: FloatArray) -> FloatArray:
         source = system.stress_source(a)
@@ -85,17 +94,68 @@ def response_data(
         change = change - driven * (mean @ change[:n]) / (mean @ driven[:n])
         return np.asarray(weight * change)
 
+    return response
+
+
+def velocity_weight(solver: EmbeddedSolver) -> FloatArray:
+    """√volume of each velocity component, so that squares sum to volume integrals."""
+    return np.sqrt(np.tile(solver.mesh.volumes, 2))
+
+
+def term_responses(
+    solver: EmbeddedSolver,
+    terms: Sequence[TensorTerm],
+    respond: Callable[[FloatArray], FloatArray],
+    report: Callable[[int, int], None] | None = None,
+) -> FloatArray:
+    """Velocity change of each term at unit coefficient, shape (2 · n_cells, n_terms)."""
     T = solver.base_tensors.tensors
-    phi = monomials(candidates, squashed(solver.base_tensors.invariants))[0]
-    A = np.empty((2 * n, len(candidates)))
-    for index, term in enumerate(candidates):
-        A[:, index] = response(solver.stress_of(phi[:, index, None, None] * T[:, term.channel], 1.0))
+    phi = monomials(terms, squashed(solver.base_tensors.invariants))[0]
+    A = np.empty((2 * solver.mesh.n_cells, len(terms)))
+    for index, term in enumerate(terms):
+        A[:, index] = respond(solver.stress_of(phi[:, index, None, None] * T[:, term.channel], 1.0))
         if report is not None:
-            report(index + 1, len(candidates))
-    rows, columns = solver.mesh.shape
-    by_cell = np.moveaxis(A.reshape(2, rows, columns, len(candidates)), 0, 2)
-    b = np.moveaxis(response(stress).reshape(2, rows, columns), 0, 2)
-    return ResponseData(candidates, by_cell, b, reference)
+            report(index + 1, len(terms))
+    return A
+
+
+def refine(
+    solver: EmbeddedSolver, closure: Closure, target: FlowResult, *, n_steps: int, max_coefficient: float
+) -> tuple[Closure, list[float]]:
+    """Gauss–Newton on a closure's coefficients until the solver's velocity meets a target flow's.
+
+    Parameters
+    ----------
+    target : FlowResult
+        The flow to meet: that of the target stress, not a measurement.
+    max_coefficient : float
+        Bound of every coefficient in every step.
+
+    Returns
+    -------
+    Closure
+        The coefficients with the smallest distance seen.
+    list of float
+        Distance to the target flow before each step and at the end, relative to the target's norm.
+    """
+    from scipy.optimize import lsq_linear
+
+    weight = velocity_weight(solver)
+    goal = weight * np.moveaxis(target.U, 2, 0).ravel()
+    current, distances, seen = closure, [], []
+    for step in range(n_steps + 1):
+        stress = solver.stress(current, 1.0)
+        flow = solver.solve_stress(stress)
+        gap = goal - weight * np.moveaxis(flow.U, 2, 0).ravel()
+        distances.append(float(np.linalg.norm(gap) / np.linalg.norm(goal)) if flow.is_converged else np.inf)
+        seen.append(current)
+        if step == n_steps or not flow.is_converged:
+            break
+        A = term_responses(solver, current.terms, linear_response(solver, flow, stress))
+        c = np.array(current.coefficients)
+        change = lsq_linear(A, gap, (-max_coefficient - c - 1e-12, max_coefficient - c + 1e-12)).x
+        current = Closure(closure.terms, tuple(float(v) for v in c + change), closure.name)
+    return seen[int(np.argmin(distances))], distances
 
 
 def response_problem(
