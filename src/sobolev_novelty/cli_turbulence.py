@@ -215,6 +215,9 @@ def compare(
     solver: Annotated[
         str, typer.Option(help="embedded runs the study; openfoam or feedback run its stored closures.")
     ] = "embedded",
+    only: Annotated[
+        list[str] | None, typer.Option("--row", help="Rows to run in the other solver; all by default.")
+    ] = None,
     grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
     docs: Annotated[Path | None, typer.Option(help="Page whose tables are made anew from the stored runs.")] = None,
     as_json: JsonOption = False,
@@ -224,7 +227,7 @@ def compare(
     with _progress("compare", quiet, as_json) as say:
         from sobolev_novelty.turbulence.comparison import run_study
 
-        outcome = run_study(experiment, results, solver=solver, with_grid=grid, say=say)
+        outcome = run_study(experiment, results, solver=solver, with_grid=grid, only=only or (), say=say)
         if docs is not None:
             from sobolev_novelty.turbulence.tables import all_tables, refresh_page
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,13 @@ class Outcome:
 
 
 def run_study(
-    experiment: str | Path, results: str | Path, *, solver: str = "embedded", with_grid: bool = True, say: Say
+    experiment: str | Path,
+    results: str | Path,
+    *,
+    solver: str = "embedded",
+    with_grid: bool = True,
+    only: Sequence[str] = (),
+    say: Say,
 ) -> Outcome:
     """Run what is not stored yet and return all rows.
 
@@ -61,12 +67,14 @@ def run_study(
         Folder; the runs go into ``<name>.jsonl``.
     solver : {"embedded", "openfoam", "feedback"}
         The embedded solver runs the study; the others run the closures it stored, as a cross-check.
+    only : sequence of str
+        Names of the rows to cross-check; all without it.
     """
     study = load_study(experiment)
     store = RunStore(Path(results) / f"{study.get('name', Path(experiment).stem)}.jsonl")
     engine = make_solver(solver, hill.load_base_flow(), say)
     if solver != "embedded":
-        return _cross_check(study, store, engine, say)
+        return _cross_check(study, store, engine, only, say)
     if "stability" in study:
         return _run_response(study, store, engine, say)
     if "tree_search" not in study:
@@ -76,11 +84,15 @@ def run_study(
     return _run_comparison(study, store, engine, with_grid, say)
 
 
-def _cross_check(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> Outcome:
+def _cross_check(
+    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, only: Sequence[str], say: Say
+) -> Outcome:
     """Run the stored closures of a study in another solver, under keys that begin with its name."""
     chosen = [row for row in store.rows() if row["key"].startswith("row/") and row.get("closure")]
+    if only:
+        chosen = [row for row in chosen if row["key"].removeprefix("row/") in only]
     if not chosen:
-        raise DataError(f"'{store.path}' holds no closures yet. Run the study with --solver embedded first.")
+        raise DataError(f"'{store.path}' holds no such closures yet. Run the study with --solver embedded first.")
     rows: list[tuple[str, Row]] = []
     for row in chosen:
         name = row["key"].removeprefix("row/")
