@@ -29,6 +29,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable outpu
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 DEFAULT_STUDY = Path("experiments/turbulence_comparison.toml")
 RESPONSE_STUDY = Path("experiments/turbulence_response.toml")
+REFINED_STUDY = Path("experiments/turbulence_refined.toml")
 DEFAULT_RESULTS = Path("results/turbulence")
 
 
@@ -231,7 +232,7 @@ def compare(
         if docs is not None:
             from sobolev_novelty.turbulence.tables import all_tables, refresh_page
 
-            refresh_page(docs, all_tables(DEFAULT_STUDY, RESPONSE_STUDY, results))
+            refresh_page(docs, all_tables(DEFAULT_STUDY, RESPONSE_STUDY, REFINED_STUDY, results))
     if as_json:
         _print_json(outcome.to_dict())
         return

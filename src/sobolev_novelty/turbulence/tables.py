@@ -93,13 +93,15 @@ def validation_table(study: Mapping[str, Any], store: RunStore) -> str:
     return _markdown(["held-out error", *counts], body)
 
 
-def response_table(study: Mapping[str, Any], store: RunStore) -> str:
+def response_table(study: Mapping[str, Any], store: RunStore, with_path: bool = True) -> str:
     """Closures selected by the velocity they cause, and the paths they come from."""
     rules = study["stability"]["rules"]
     found = {rule: store.find(f"row/{rule}") for rule in rules}
     body = [[rule, *_measures(row), *_closure_facts(row)] for rule, row in found.items() if row is not None]
     head = ["rule", "x_r", "x_r interp.", "max rev. 1e-3", "field error %"]
     first = _markdown([*head, "terms", "α1", "condition", "max c", "min ν"], body)
+    if not with_path:
+        return first
     steps = []
     for rule, row in found.items():
         if row is not None:
@@ -132,16 +134,18 @@ def cross_check_table(stores: Sequence[RunStore]) -> str:
     return _markdown(head, body)
 
 
-def all_tables(comparison: Path, response: Path, results: Path) -> str:
+def all_tables(comparison: Path, response: Path, refined: Path, results: Path) -> str:
     """Every table of the documentation page."""
-    first, second = load_study(comparison), load_study(response)
-    a, b = (RunStore(results / f"{study['name']}.jsonl") for study in (first, second))
+    studies = [load_study(path) for path in (comparison, response, refined)]
+    first, second, third = studies
+    a, b, c = (RunStore(results / f"{study['name']}.jsonl") for study in studies)
     parts = {
         "The pre-registered comparison": comparison_table(first, a),
         "Cross-validated error, which chose the term counts": validation_table(first, a),
         "The grid: interpolated x_r / max reversed 1e-3 / field error %": grid_table(first, a),
         "How often guidance is closer to DNS": wins_table(first, a),
         "Beyond: selection by velocity response": response_table(second, b),
+        "The same terms, coefficients refined in the solver": response_table(third, c, with_path=False),
         "The same closures in other solvers": cross_check_table((a, b)),
     }
     return "\n\n".join(f"### {title}\n\n{table}" for title, table in parts.items())
