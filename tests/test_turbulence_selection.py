@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.selection import (
     Greedy,
+    NoveltyFloor,
     SobolevGuided,
     backward,
     cross_validate,
@@ -114,6 +116,14 @@ def test_cross_validation_prefers_the_true_size():
     errors = cross_validate(synthetic(), [1, 3], Greedy(), n_folds=4, forward_to=None)
     assert errors.shape == (4, 2)
     assert (errors[:, 1] < errors[:, 0]).all()
+
+
+def test_the_floor_keeps_every_selected_term_novel_and_stops():
+    problem = closure_problem(synthetic(), dictionary(4))
+    path = forward(problem, 45, NoveltyFloor())
+    assert len(path.steps) < 45
+    assert all(step.novelty > TAU_ID for step in path.steps)
+    assert path.steps[-1].condition < 1e3
 
 
 def test_bad_options_name_themselves():

@@ -74,7 +74,7 @@ def prepare(
 @turbulence_app.command()
 def select(
     *,
-    rule: Annotated[str, typer.Option(help="greedy, sobolev, mcts or sn-mcts.")] = "sobolev",
+    rule: Annotated[str, typer.Option(help="greedy, sobolev, threshold, mcts or sn-mcts.")] = "sobolev",
     n_terms: Annotated[int, typer.Option("--terms", help="Terms of the closure (upper limit for tree search).")] = 10,
     forward_to: Annotated[int | None, typer.Option(help="Select this many terms first, then prune back.")] = None,
     max_degree: Annotated[int, typer.Option(help="Largest total degree of a monomial.")] = 12,
@@ -136,12 +136,12 @@ def _search(
     from sobolev_novelty.turbulence.study import rule_of
     from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
-    if rule in ("greedy", "sobolev"):
+    if rule in ("greedy", "sobolev", "threshold"):
         say("selecting terms")
         closure, kept, path = select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
         return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
     if rule not in ("mcts", "sn-mcts"):
-        raise ParameterError(f"'--rule' must be greedy, sobolev, mcts or sn-mcts. Got {rule!r}.")
+        raise ParameterError(f"'--rule' must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
     options = TreeSearch(max_terms=n_terms, guidance=SobolevGuidance() if rule == "sn-mcts" else None)
     found = tree_search(
         problem,

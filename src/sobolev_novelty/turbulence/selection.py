@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
@@ -34,8 +35,8 @@ class Rule(Protocol):
     def name(self) -> str:
         """Short name, used in tables."""
 
-    def choose(self, problem: ClosureProblem, gains: FloatArray, chosen: Sequence[int]) -> int:
-        """Index of the next term; ``gains`` is -inf for candidates that cannot be taken."""
+    def choose(self, problem: ClosureProblem, gains: FloatArray, chosen: Sequence[int]) -> int | None:
+        """Index of the next term, None to stop; ``gains`` is -inf for candidates that cannot be taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,21 @@ class SobolevGuided:
         nu = problem.conditional_novelty([int(i) for i in pool], chosen)
         best = pool[nu >= nu.max() - TIE]
         return int(best[np.argmax(gains[best])])
+
+
+@dataclass(frozen=True, slots=True)
+class NoveltyFloor:
+    """The largest gain among the candidates whose conditional novelty exceeds ``tau``; stops where there is none."""
+
+    tau: float = TAU_ID
+    name: str = "threshold"
+
+    def choose(self, problem: ClosureProblem, gains: FloatArray, chosen: Sequence[int]) -> int | None:
+        """Index of the largest gain above the floor."""
+        usable = np.flatnonzero(np.isfinite(gains))
+        nu = problem.conditional_novelty([int(i) for i in usable], chosen)
+        novel = usable[nu > self.tau]
+        return int(novel[np.argmax(gains[novel])]) if len(novel) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +126,7 @@ def forward(problem: ClosureProblem, n_terms: int, rule: Rule | None = None) -> 
     ----------
     problem : ClosureProblem
     n_terms : int
-        At most this many terms; fewer when no candidate is left that is independent of the chosen ones.
+        At most this many terms; fewer when no candidate is left that the rule takes.
     rule : Rule, optional
         :class:`Greedy` without it.
     """
@@ -130,6 +146,8 @@ def forward(problem: ClosureProblem, n_terms: int, rule: Rule | None = None) -> 
         gains = np.full(len(norm), -np.inf)
         gains[usable] = (residual @ free[:, usable] / left[usable]) ** 2
         index = rule.choose(problem, gains, chosen)
+        if index is None:
+            break
         nu = float(problem.conditional_novelty([index], chosen)[0])
         chosen.append(index)
         unit = free[:, index] / left[index]
@@ -183,7 +201,7 @@ def select_closure(
     """
     start = n_terms if forward_to is None else forward_to
     path = forward(problem, start, rule)
-    kept = backward(problem, path.indices, n_terms) if start > n_terms else path.indices
+    kept = backward(problem, path.indices, n_terms) if len(path.steps) > n_terms else path.indices
     pruned = f"-from{start}" if start > n_terms else ""
     return problem.closure(kept, f"{rule.name}-{n_terms}{pruned}"), kept, path
 
@@ -220,7 +238,7 @@ def cross_validate(
         path = forward(problem, forward_to or max(n_terms), rule).indices
         x, T, b = data.inputs[test], data.tensors[test], stacked_target(data.target[test])
         for column, count in enumerate(n_terms):
-            kept = backward(problem, path, count) if forward_to else path[:count]
+            kept = backward(problem, path, count) if forward_to and count < len(path) else path[:count]
             A = design_matrix([problem.terms[i] for i in kept], x, T)
             errors[fold, column] = np.mean((b - A @ problem.fit(kept).coefficients) ** 2)
     return errors

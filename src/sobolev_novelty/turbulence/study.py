@@ -22,6 +22,7 @@ from sobolev_novelty.turbulence.measures import measure
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.selection import (
     Greedy,
+    NoveltyFloor,
     Rule,
     SobolevGuided,
     cross_validate,
@@ -64,10 +65,11 @@ def load_study(path: str | Path) -> dict[str, Any]:
 
 
 def rule_of(name: str, share: float = 0.94) -> Rule:
-    """The selection rule with a name: "greedy" or "sobolev"."""
-    if name not in ("greedy", "sobolev"):
-        raise DataError(f"'rule' must be 'greedy' or 'sobolev'. Got {name!r}.")
-    return Greedy() if name == "greedy" else SobolevGuided(share)
+    """The selection rule with a name: "greedy", "sobolev" or "threshold"."""
+    rules: dict[str, Rule] = {"greedy": Greedy(), "sobolev": SobolevGuided(share), "threshold": NoveltyFloor()}
+    if name not in rules:
+        raise DataError(f"'rule' must be one of {', '.join(rules)}. Got {name!r}.")
+    return rules[name]
 
 
 def choose_count(data: RegressionData, rule: Rule, study: Mapping[str, Any]) -> tuple[int, int | None, dict[str, Any]]:
