@@ -1,4 +1,23 @@
-.PHONY: kernel sanitize bench
+.PHONY: setup check test docs kernel sanitize bench
+
+# The package in place, with every extra and the tools, at the versions that are tested.
+setup:
+	python -m pip install --upgrade 'pip>=25.1'
+	python -m pip install -c constraints.txt meson-python meson ninja
+	python -m pip install -c constraints.txt --no-build-isolation --editable '.[test,plot,parquet,dask,bench]' --group dev
+
+check:
+	ruff format --check .
+	ruff check .
+	mypy
+	lint-imports
+
+test:
+	pytest
+
+# What the documents say is true: examples in docstrings and README, the list of equations, the example scripts.
+docs:
+	pytest -q tests/test_package.py tests/test_examples.py
 
 # The compiled kernel, left beside its Python files for work in the tree.
 kernel:

@@ -1,7 +1,7 @@
 """Sobolev Novelty: which terms of an equation does the data support?
 
 >>> import sobolev_novelty as sn
->>> report = sn.novelty("x0 + sin(x0)", [[i / 50] for i in range(100)])
+>>> report = sn.novelty("x0 + sin(x0)", [[i / 50 - 1] for i in range(100)])
 >>> report.qualified.tolist()
 [False, False]
 """
@@ -25,7 +25,9 @@ _PUBLIC = {
     "sum_of_terms": "sobolev_novelty.terms",
     "Term": "sobolev_novelty.terms",
     "TAU_ID": "sobolev_novelty.projection",
-    "novelty": "sobolev_novelty.report",
+    "novelty": "sobolev_novelty.streaming",
+    "novelty_of_chunks": "sobolev_novelty.streaming",
+    "NoveltyAccumulator": "sobolev_novelty.accumulator",
     "novelty_of_arrays": "sobolev_novelty.report",
     "conditional_novelty": "sobolev_novelty.report",
     "NoveltyReport": "sobolev_novelty.report",
@@ -35,6 +37,11 @@ _PUBLIC = {
     "TermArchive": "sobolev_novelty.guidance",
     "feedback": "sobolev_novelty.guidance",
     "accepts": "sobolev_novelty.guidance",
+    "SymbolicRegressor": "sobolev_novelty.search.regressor",
+    "Budget": "sobolev_novelty.search.loop",
+    "Genetic": "sobolev_novelty.search.genetic",
+    "MCTS": "sobolev_novelty.search.mcts",
+    "SobolevGuidance": "sobolev_novelty.search.engine",
     "SobolevError": "sobolev_novelty.errors",
     "ParseError": "sobolev_novelty.errors",
     "ExpressionError": "sobolev_novelty.errors",
@@ -42,7 +49,7 @@ _PUBLIC = {
     "ParameterError": "sobolev_novelty.errors",
 }
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(_PUBLIC)  # noqa: PLE0605
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -19,6 +19,7 @@ import typer
 from sobolev_novelty.errors import DataError, ParameterError, ParseError, SobolevError
 
 if TYPE_CHECKING:
+    from sobolev_novelty.file_chunks import FileChunks
     from sobolev_novelty.inquiry import Inquiry
     from sobolev_novelty.report import NoveltyReport, Progress
 
@@ -90,20 +91,26 @@ def _inquiry(
     """Equation and table, read and matched."""
     from sobolev_novelty.inquiry import read_inquiry
 
+    equation, path = _equation_and_path(equation, data, file)
+    with _busy(f"Reading {path.name}"):
+        return read_inquiry(
+            equation, path, target=target, features=_listed(features), variables=variables, dialect=dialect,
+            separator=separator, has_header=not no_header,
+        )  # fmt: skip
+
+
+def _equation_and_path(equation: str, data: Path | None, file: str | None) -> tuple[str, Path]:
     if file is not None:
         if data is not None:
             raise ParameterError("Give the equation as an argument or with --file, not both.")
-        equation, data = _text_of(file), Path(equation)
-    elif data is None:
+        return _text_of(file), Path(equation)
+    if data is None:
         raise ParameterError("DATA is missing: give EQUATION and DATA, or DATA and --file.")
-    elif equation == "-":
-        equation = _text_of("-")
-    chosen = None if features is None else [name.strip() for name in features.split(",") if name.strip()]
-    with _busy(f"Reading {data.name}"):
-        return read_inquiry(
-            equation, data, target=target, features=chosen, variables=variables, dialect=dialect, separator=separator,
-            has_header=not no_header,
-        )  # fmt: skip
+    return (_text_of("-") if equation == "-" else equation), data
+
+
+def _listed(names: str | None) -> list[str] | None:
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
 
 
 def _text_of(file: str) -> str:
@@ -140,6 +147,20 @@ def _progress(words: str) -> Progress | None:
     from rich.progress import track
 
     return lambda steps: track(steps, description=words, console=Console(stderr=True), transient=True)
+
+
+@contextmanager
+def _bar(words: str) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error that is told a share from 0 to 1, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield lambda share: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress as Bar
+
+    with Bar(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(words, total=1.0)
+        yield lambda share: bar.update(task, completed=share)
 
 
 def _print_json(data: Any) -> None:
@@ -180,6 +201,9 @@ def report(
     raw: Annotated[bool, typer.Option("--raw", help="Derivatives along raw, not standardized, inputs.")] = False,
     tau: TauOption = None,
     bootstrap: Annotated[int, typer.Option(help="Resamples for intervals; 0 for none.")] = 0,
+    chunk_rows: Annotated[
+        int | None, typer.Option(help="Read DATA this many rows at a time. Default: only where the file is large.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .svg or .pdf.")] = None,
@@ -190,14 +214,17 @@ def report(
     with one_line_errors(as_json):
         if latex and as_json:
             raise ParameterError("--latex and --json exclude each other. Choose one.")
-        inquiry = _inquiry(
-            equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
-            separator=separator, no_header=no_header,
-        )  # fmt: skip
-        found = inquiry.report(
-            order=order, coordinates="raw" if raw else "standardized", tau=tau, n_bootstrap=bootstrap,
-            random_state=seed, progress=_progress("Resampling"),
-        )  # fmt: skip
+        matching: dict[str, Any] = {"target": target, "features": features, "variables": variables, "dialect": dialect}
+        measure: dict[str, Any] = {"order": order, "coordinates": "raw" if raw else "standardized", "tau": tau}
+        source = _equation_and_path(equation, data, file)
+        chunks = _chunks(source[1], chunk_rows, bootstrap, separator=separator, has_header=not no_header)
+        if chunks is not None:
+            found = _streamed_report(source[0], chunks, **matching, **measure)
+        else:
+            inquiry = _inquiry(*source, None, **matching, separator=separator, no_header=no_header)
+            found = inquiry.report(
+                **measure, n_bootstrap=bootstrap, random_state=seed, progress=_progress("Resampling")
+            )
         if html is not None:
             found.to_html(html)
         if plot is not None:
@@ -211,6 +238,26 @@ def report(
     if found.status.value != "ok":
         typer.echo(f"sobolev: {found.status.sentence}", err=True)
         raise typer.Exit(1)
+
+
+def _chunks(
+    path: Path, rows: int | None, bootstrap: int, *, separator: str | None, has_header: bool
+) -> FileChunks | None:
+    """How to read a file in chunks, or None where it is read whole."""
+    from sobolev_novelty.file_chunks import FileChunks, is_large
+
+    if rows is not None and bootstrap:
+        raise ParameterError("--bootstrap needs all rows in memory: leave out --chunk-rows, or --bootstrap.")
+    if rows is None and (bootstrap or not is_large(path)):
+        return None
+    return FileChunks(path, rows, separator, has_header)
+
+
+def _streamed_report(equation: str, chunks: FileChunks, *, features: str | None, **options: Any) -> NoveltyReport:
+    from sobolev_novelty.inquiry import streamed_report
+
+    with _bar(f"Reading {chunks.path.name}") as on_share:
+        return streamed_report(equation, chunks, features=_listed(features), on_share=on_share, **options)
 
 
 def _save_figure(found: NoveltyReport, path: Path) -> None:

@@ -18,6 +18,9 @@ from sobolev_novelty.errors import DataError
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Kinds of dtype that NumPy would turn into floats without a word.
+_NOT_REAL = {"c": "complex numbers", "M": "dates", "m": "durations"}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
@@ -35,17 +38,15 @@ class Sample:
 
     @property
     def n_features(self) -> int:
-        return self.X.shape[0]
+        return int(self.X.shape[0])
 
     @property
     def n_samples(self) -> int:
-        return self.X.shape[1]
+        return int(self.X.shape[1])
 
     def scales(self) -> FloatArray:
-        """Standard deviation of each feature over its finite entries; 0 for a constant column."""
-        if np.isfinite(self.X).all():
-            return np.asarray(self.X.std(axis=1), dtype=np.float64)
-        return np.array([row[np.isfinite(row)].std() if np.isfinite(row).any() else 0.0 for row in self.X])
+        """Standard deviation of each feature over its finite entries; exactly 0 for a constant column."""
+        return np.array([_spread(row) for row in self.X])
 
     def rows(self, keep: npt.NDArray[Any]) -> Sample:
         """The sample restricted to some rows (a mask or indices)."""
@@ -71,7 +72,7 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
         return X
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(column) for column in X.columns) if names is None else names
-        values = _numeric_columns(X)
+        values = _numeric_columns(X) if hasattr(X, "iloc") else _numeric_array(X.to_numpy())
     else:
         values = _numeric_array(X)
     if values.ndim == 1:
@@ -84,7 +85,9 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
         raise DataError("'X' has no columns. Give at least one input.")
     resolved = tuple(f"x{k}" for k in range(values.shape[1])) if names is None else tuple(str(name) for name in names)
     if len(resolved) != values.shape[1]:
-        raise DataError(f"'names' has {len(resolved)} entries, but 'X' has {values.shape[1]} columns. Give one name a column.")
+        raise DataError(
+            f"'names' has {len(resolved)} entries, but 'X' has {values.shape[1]} columns. Give one name a column."
+        )
     if len(set(resolved)) != len(resolved):
         twice = sorted({name for name in resolved if resolved.count(name) > 1})
         raise DataError(f"Column names must differ. Got these more than once: {', '.join(twice)}. Rename them.")
@@ -109,8 +112,19 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
         raise DataError(f"'{name}' must have one value a row of X, shape ({n_samples},). Got shape {values.shape}.")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise DataError(f"'{name}' has {len(bad)} non-finite value(s), the first in row {bad[0]}. Drop or impute these rows.")
+        raise DataError(
+            f"'{name}' has {len(bad)} non-finite value(s), the first in row {bad[0]}. Drop or impute these rows."
+        )
     return np.ascontiguousarray(values)
+
+
+def _spread(row: FloatArray) -> float:
+    finite = row[np.isfinite(row)]
+    if len(finite) == 0 or finite.min() == finite.max():
+        return 0.0
+    # Squares of 1e200 or 1e-200 leave the range of floats.
+    peak = float(np.abs(finite).max())
+    return float((finite / peak).std() * peak)
 
 
 def _numeric_columns(frame: Any) -> FloatArray:
@@ -118,6 +132,8 @@ def _numeric_columns(frame: Any) -> FloatArray:
     for position, name in enumerate(frame.columns):
         column = frame.iloc[:, position]
         try:
+            if getattr(column.dtype, "kind", "O") in _NOT_REAL:
+                raise TypeError(f"{column.dtype} is no real number")
             columns.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64))
         except (TypeError, ValueError):
             example = next((value for value in column if not isinstance(value, int | float | np.number)), None)
@@ -129,9 +145,11 @@ def _numeric_columns(frame: Any) -> FloatArray:
 
 def _numeric_array(X: Any, name: str = "X") -> FloatArray:
     try:
+        if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
+            X = np.ma.filled(X.astype(np.float64), np.nan)
         values = np.asarray(X)
-        if values.dtype.kind == "c":
-            raise DataError(f"'{name}' holds complex numbers. Give real ones.")
+        if values.dtype.kind in _NOT_REAL:
+            raise DataError(f"'{name}' holds {_NOT_REAL[values.dtype.kind]}. Give real numbers.")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         if isinstance(error, DataError):

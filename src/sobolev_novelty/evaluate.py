@@ -46,7 +46,7 @@ def evaluate(expression: Any, X: Any) -> FloatArray:
     array([ 9., nan])
     """
     sample = as_sample(X)
-    return derivatives([as_expression(expression, sample.names)], sample, order=0)[0, 0]
+    return np.asarray(derivatives([as_expression(expression, sample.names)], sample, order=0)[0, 0])
 
 
 def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 1, *, n_threads: int = 1) -> FloatArray:

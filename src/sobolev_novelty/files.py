@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = {".parquet", ".pq"}
-_COMPRESSED = {".gz", ".bz2", ".xz", ".zst", ".zip"}
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +31,13 @@ class Table:
     frame : DataFrame
     source : str
         Name of the file, for messages.
+    first_row : int, optional
+        For a part of a file: the number of its rows before these.
     """
 
     frame: pd.DataFrame
     source: str
+    first_row: int | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -59,8 +63,8 @@ class Table:
         if position is None:
             return np.asarray(column.astype("object").to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
         raise DataError(
-            f"Column '{name}' of '{self.source}' is not numeric: {entry!r} in data row {position + 1}. "
-            "Correct the entry, leave it empty, or encode the column as numbers."
+            f"Column '{name}' of '{self.source}' is not numeric: {entry!r} in data row "
+            f"{self._row(position)}. Correct the entry, leave it empty, or encode the column as numbers."
         )
 
     def is_numeric(self, name: str) -> bool:
@@ -84,10 +88,15 @@ class Table:
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             raise DataError(
-                f"Target column '{name}' of '{self.source}' has {len(bad)} empty or non-finite value(s), the first in "
-                f"data row {bad[0] + 1}. Remove or fill these rows."
+                f"Target column '{name}' of '{self.source}' has {'' if self.first_row is None else 'at least '}"
+                f"{len(bad)} empty or non-finite value(s), the first in data row {self._row(int(bad[0]))}. "
+                "Remove or fill these rows."
             )
         return values
+
+    def _row(self, position: int) -> int:
+        """Number of a row in the file, counted from 1."""
+        return (self.first_row or 0) + position + 1
 
 
 def read_table(path: str | Path, *, separator: str | None = None, has_header: bool = True) -> Table:
@@ -111,56 +120,92 @@ def read_table(path: str | Path, *, separator: str | None = None, has_header: bo
     ('mass', 'speed')
     """
     path = Path(path)
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise DataError(f"The file '{path}' {what}. Check the path.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    kind = suffixes[-1] if suffixes else ""
-    if kind in _PARQUET:
-        frame = _read_parquet(path)
-    elif kind in _SEPARATORS or separator is not None:
-        frame = _read_text(path, _SEPARATORS.get(kind, ",") if separator is None else separator, has_header)
-    else:
-        raise DataError(
-            f"The kind of '{path}' is not known by its name. Use .csv, .tsv or .parquet (text may be compressed, "
-            ".csv.gz), or say what separates the columns (--separator)."
-        )
+    kind, between = kind_of(path, separator)
+    frame = _read_parquet(path) if kind == "parquet" else _read_text(path, between, has_header)
     table = Table(frame, path.name)
+    check_not_empty(table, path)
+    return table
+
+
+def check_not_empty(table: Table, path: Path) -> None:
+    """Refuse a table without columns or rows."""
     if len(table.columns) == 0:
         raise DataError(f"'{path}' has no columns. Give a table with at least one input.")
     if len(table) == 0:
         raise DataError(f"'{path}' has no rows. Give at least 32 rows of data.")
-    return table
+
+
+def kind_of(path: Path, separator: str | None) -> tuple[str, str]:
+    """``"parquet"`` or ``"text"`` by the file's name, and what separates the columns of text."""
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise DataError(f"The file '{path}' {what}. Check the path.")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    kind = suffixes[-1] if suffixes else ""
+    if kind in _PARQUET:
+        return "parquet", ""
+    if kind in _SEPARATORS or separator is not None:
+        return "text", _SEPARATORS.get(kind, ",") if separator is None else separator
+    raise DataError(
+        f"The kind of '{path}' is not known by its name. Use .csv, .tsv or .parquet (text may be compressed, "
+        ".csv.gz), or say what separates the columns (--separator)."
+    )
 
 
 def _read_parquet(path: Path) -> pd.DataFrame:
-    require("pyarrow", extra="parquet")
-    import pandas as pd
+    with parquet_errors(path):
+        import pandas as pd
 
-    try:
         return pd.read_parquet(path)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"'{path}' cannot be read as parquet: {_first_line(error)}. Write it again or use .csv."
-        ) from error
 
 
 def _read_text(path: Path, separator: str, has_header: bool) -> pd.DataFrame:
     import pandas as pd
 
+    with text_errors(path, separator):
+        frame: pd.DataFrame = pd.read_csv(path, **text_options(path, separator, has_header))
+    return frame
+
+
+def text_options(path: Path, separator: str, has_header: bool) -> dict[str, Any]:
+    """How pandas reads this text file."""
+    import pandas as pd
+
+    # The header by itself: pandas would rename a column that appears twice.
+    first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype="object", keep_default_na=False)
+    names = _column_names(path, [str(entry).strip() for entry in first.iloc[0]], separator, has_header)
+    return {
+        "sep": separator, "header": None, "names": names, "skiprows": int(has_header), "low_memory": False,
+        "skipinitialspace": True, "index_col": False, "encoding": "utf-8-sig",
+    }  # fmt: skip
+
+
+@contextmanager
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Errors of pyarrow as errors that name the file."""
+    require("pyarrow", extra="parquet")
     try:
-        # The header by itself: pandas would rename a column that appears twice.
-        first = pd.read_csv(path, sep=separator, header=None, nrows=1, dtype="object", keep_default_na=False)
-        names = _column_names(path, [str(entry).strip() for entry in first.iloc[0]], separator, has_header)
+        yield
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(
+            f"'{path}' cannot be read as parquet: {_first_line(error)}. Write it again or use .csv."
+        ) from error
+
+
+@contextmanager
+def text_errors(path: Path, separator: str) -> Iterator[None]:
+    """Errors of pandas as errors that name file and remedy."""
+    import pandas as pd
+
+    try:
         with warnings.catch_warnings():
             # Longer rows than the header: pandas would cut them with a warning.
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                path, sep=separator, header=None, names=names, skiprows=int(has_header), low_memory=False,
-                skipinitialspace=True, index_col=False, encoding="utf-8-sig",
-            )  # fmt: skip
+            yield
     except pd.errors.EmptyDataError:
         raise DataError(f"'{path}' is empty. Give a table with a header line and at least 32 rows.") from None
     except pd.errors.ParserWarning:

@@ -12,10 +12,10 @@ from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluate import as_expression, derivatives, evaluate
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.projection import TAU_ID, unit_columns
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score, nmse
-from sobolev_novelty.signatures import Geometry, Status
+from sobolev_novelty.signatures import MIN_ROWS, Geometry, Status
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 #: Weight of the penalty in R_SN (Eq. D.1).
@@ -65,9 +65,9 @@ def prune(
 ) -> Pruned:
     """Delete terms the data does not support and refit the others, never worse by the caller's own score.
 
-    Among the terms with ν < τ the one with the smallest independent contribution |b| ν ‖Ψ‖ is removed and the remaining coefficients are
-    refitted; the change stays only if the score does not drop. Rejected terms are not tried again; the rest goes on until
-    no term is left to try. Rows where the equation is not finite take no part.
+    Among the terms with ν < τ the one with the smallest independent contribution |b| ν ‖Ψ‖ is removed and the remaining
+    coefficients are refitted; the change stays only if the score does not drop. Rejected terms are not tried again; the
+    rest goes on until no term is left to try. Rows where the equation is not finite take no part.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ def prune(
     steps: list[PruneStep] = []
     rejected: set[Expression] = set()
     while len(terms) > 1 and (max_deletions is None or len(steps) < max_deletions):
-        report = novelty(sum_of_terms(terms), sample, order=order, tau=tau)
+        report = novelty(terms, sample, order=order, tau=tau)
         weak = _weakest(report, rejected)
         if weak is None:
             break
@@ -118,8 +118,9 @@ def _weakest(report: NoveltyReport, rejected: set[Expression]) -> int | None:
     """The low-novelty term with the smallest independent contribution that was not rejected before."""
     if report.status is not Status.OK or report.terms is None:
         return None
-    weak = [i for i in np.flatnonzero(report.nu < report.tau) if report.terms[i].expression not in rejected]
-    return int(min(weak, key=lambda i: report.contribution[i])) if weak else None
+    low = (int(i) for i in np.flatnonzero(report.nu < report.tau))
+    weak = [i for i in low if report.terms[i].expression not in rejected]
+    return min(weak, key=lambda i: report.contribution[i]) if weak else None
 
 
 def _score(score: Score, y: FloatArray, expression: Expression, sample: Sample) -> float:
@@ -132,11 +133,11 @@ def refit(terms: Sequence[Term], sample: Sample, y: FloatArray) -> list[Term]:
         return []
     values = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
     rows = np.isfinite(values).all(axis=0)
-    columns = values[:, rows].T
-    scale = np.linalg.norm(columns, axis=0)
-    scale[scale == 0.0] = 1.0
-    coefficients = np.linalg.lstsq(columns / scale, y[rows], rcond=None)[0] / scale
-    return [Term(float(b), term.expression) for b, term in zip(coefficients, terms, strict=True) if b != 0.0]
+    columns, scale = unit_columns(values[:, rows].T)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        coefficients = np.linalg.lstsq(columns, y[rows], rcond=None)[0] / scale
+    found = zip(coefficients, terms, strict=True)
+    return [Term(float(b), term.expression) for b, term in found if np.isfinite(b) and b != 0.0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,24 +166,27 @@ def rerank(
 ) -> list[Ranked]:
     """Candidates sorted by R_SN (Eq. D.1), best first.
 
-    A candidate whose novelty cannot be computed gets the full penalty ``weight``.
+    A candidate whose novelty cannot be computed gets the full penalty ``weight``; a score that is ``nan`` comes last,
+    and equals keep their order.
 
     Examples
     --------
     >>> import numpy as np
     >>> X = np.linspace(-1, 1, 100)[:, None]
-    >>> [ranked.index for ranked in rerank(["x0 + sin(x0)", "x0 + cos(3*x0)"], X, [0.9, 0.899])]
+    >>> [ranked.index for ranked in rerank(["x0 + sin(x0)", "x0 + cos(3*x0)"], X, [0.9, 0.898])]
     [1, 0]
     """
     if len(candidates) != len(scores):
         raise ParameterError(f"'scores' must have one entry a candidate: {len(candidates)}. Got {len(scores)}.")
+    if not weight >= 0.0:
+        raise ParameterError(f"'weight' must not be negative. Got {weight!r}.")
     sample = as_sample(X)
     ranked = []
     for index, (candidate, value) in enumerate(zip(candidates, scores, strict=True)):
         report = novelty(candidate, sample, order=order, tau=tau)
         share = novelty_penalty(report.nu, tau) if report.status is Status.OK else 1.0
         ranked.append(Ranked(index, candidate, float(value), weight * share))
-    return sorted(ranked, key=lambda entry: -entry.guided_score)
+    return sorted(ranked, key=lambda entry: (np.isnan(entry.score), -entry.guided_score))
 
 
 def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
@@ -194,6 +198,8 @@ def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
     >>> novelty_penalty(np.array([1.0, 0.0]))
     0.5
     """
+    if not 0.0 < tau <= 1.0:
+        raise ParameterError(f"'tau' must be above 0 and at most 1. Got {tau!r}.")
     return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
 
 
@@ -201,7 +207,8 @@ def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
 class TermArchive:
     """Terms whose behaviour spans as much as possible, kept within a capacity.
 
-    After each :meth:`update` the archive holds the terms with the largest residual outside the span of those already kept, in that order.
+    After each :meth:`update` the archive holds the terms with the largest residual outside the span of those already
+    kept, in that order.
 
     Parameters
     ----------
@@ -230,13 +237,20 @@ class TermArchive:
     def __post_init__(self) -> None:
         if self.capacity < 1:
             raise ParameterError(f"'capacity' must be at least 1. Got {self.capacity}.")
+        if not 0.0 <= self.min_novelty < 1.0:
+            raise ParameterError(f"'min_novelty' must be at least 0 and below 1. Got {self.min_novelty!r}.")
 
     def __len__(self) -> int:
         return len(self.terms)
 
     def update(self, terms: Iterable[Any], X: Any) -> None:
-        """Offer new terms; what is kept is chosen anew from old and new alike."""
+        """Offer new terms; what is kept is chosen anew from old and new alike.
+
+        Rows with a missing or infinite input are left out; a term that is not finite, with its derivatives, on all the
+        others is not kept.
+        """
         sample = as_sample(X)
+        sample = sample.rows(np.flatnonzero(np.isfinite(sample.X).all(axis=0)))
         offered = [as_expression(term, sample.names) for term in terms]
         pool = list(dict.fromkeys([*self.terms, *offered]))
         columns, kept = _finite_signatures(pool, sample, Geometry(self.order))
@@ -246,16 +260,15 @@ class TermArchive:
 
 
 def _finite_signatures(pool: Sequence[Expression], sample: Sample, geometry: Geometry) -> tuple[FloatArray, list[int]]:
-    """Unit signatures (p, n) of the terms that are finite with all derivatives on every row, and their places in the pool."""
-    if not pool:
+    """Unit signatures (p, n) of the terms that are finite with all derivatives, and their places in the pool."""
+    if not pool or sample.n_samples == 0:
         return np.zeros((0, 0)), []
     rows = derivatives(pool, sample, geometry.order)
-    rows *= geometry.block_factors(geometry.scales(sample))[None, :, None]
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows *= geometry.block_factors(geometry.scales(sample))[None, :, None]
     flat = rows.reshape(len(pool), -1)
-    with np.errstate(over="ignore"):
-        lengths = np.linalg.norm(flat, axis=1)
-    kept = [int(i) for i in np.flatnonzero(np.isfinite(lengths) & (lengths > 0.0))]
-    return (flat[kept] / lengths[kept, None]).T, kept
+    kept = [int(i) for i in np.flatnonzero(np.isfinite(flat).all(axis=1) & flat.any(axis=1))]
+    return unit_columns(flat[kept].T)[0], kept
 
 
 def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0) -> tuple[list[int], list[float]]:
@@ -285,9 +298,7 @@ def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0
     return order, residuals
 
 
-def feedback(
-    equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1
-) -> str:
+def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1) -> str:
     """Words for a language model about what an equation already says, or "" when nothing is low (Appendix D.3).
 
     Examples
@@ -332,10 +343,13 @@ class Verdict:
         return self.accepted
 
 
-def accepts(equation: Any, X: Any, *, tau: float = TAU_ID, max_points: int = MAX_FILTER_POINTS, order: int = 1) -> Verdict:
+def accepts(
+    equation: Any, X: Any, *, tau: float = TAU_ID, max_points: int = MAX_FILTER_POINTS, order: int = 1
+) -> Verdict:
     """The corpus filter: every term must be novel on the formula's own points (Appendix D.4).
 
-    Single-term formulas pass with novelty 1; a formula with fewer than 32 valid points is rejected; at most ``max_points`` rows are used.
+    Single-term formulas pass with novelty 1; a formula with fewer than 32 valid points is rejected; at most
+    ``max_points`` rows are used.
 
     Examples
     --------
@@ -346,6 +360,8 @@ def accepts(equation: Any, X: Any, *, tau: float = TAU_ID, max_points: int = MAX
     >>> bool(accepts("x0 + cos(3*x0)", X))
     True
     """
+    if max_points < MIN_ROWS:
+        raise ParameterError(f"'max_points' must be at least {MIN_ROWS}. Got {max_points}.")
     sample = as_sample(X)
     if sample.n_samples > max_points:
         sample = sample.rows(np.arange(max_points))

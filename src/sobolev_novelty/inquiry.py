@@ -5,17 +5,19 @@ Nothing is left out silently: columns that take no part are named in ``notes``, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.accumulator import NoveltyAccumulator
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table, read_table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
 from sobolev_novelty.parsing import parse
@@ -159,6 +161,71 @@ def read_inquiry(
     expression = parse(equation, names=columns, variables=variables, dialect=dialect)
     used = set(expression.variables)
     kept = [name for name in columns if name in used or features is not None or table.is_numeric(name)]
+    notes = _column_notes(table, columns, kept, used)
+    y = None if target is None else table.target(target)
+    return Inquiry(expression, _sample(table, kept), y, notes)
+
+
+def streamed_report(
+    equation: str,
+    chunks: FileChunks,
+    *,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    variables: str = "auto",
+    dialect: str = "plain",
+    order: int = 1,
+    coordinates: str = "standardized",
+    tau: float | None = None,
+    on_share: Callable[[float], None] = lambda share: None,
+) -> NoveltyReport:
+    """The report of ``read_inquiry(…).report(…)`` with the memory of one chunk of the file.
+
+    Parameters
+    ----------
+    chunks : FileChunks
+    on_share : callable, optional
+        Told how much of the file has been read, from 0 to 1.
+
+    The other parameters are those of :func:`read_inquiry` and :meth:`Inquiry.report`.
+    """
+    first = chunks.first()
+    columns = _input_columns(first, target, features)
+    expression = parse(equation, names=columns, variables=variables, dialect=dialect)
+    used = set(expression.variables)
+    # A column that takes part without being used weighs in the slopes, so it must be known before the first row counts.
+    unused = [] if features is not None else [name for name in columns if name not in used]
+    text = _columns_with_text(chunks, unused, on_share)
+    kept = [name for name in columns if name not in text]
+    notes = _column_notes(first, columns, kept, used)
+    found = NoveltyAccumulator(expression, kept, order=order, coordinates=coordinates, tau=_threshold(tau))
+    for table, share in chunks.tables(kept if target is None else [*kept, target]):
+        if target is not None:
+            table.target(target)
+        found.update(_sample(table, kept))
+        on_share(share)
+    report = found.report()
+    return replace(report, notes=notes + report.notes)
+
+
+def _columns_with_text(chunks: FileChunks, names: Sequence[str], on_share: Callable[[float], None]) -> set[str]:
+    """Those of these columns that are not numeric in some row of the file."""
+    found: set[str] = set()
+    if names:
+        for table, share in chunks.tables(names):
+            found |= {name for name in names if name not in found and not table.is_numeric(name)}
+            on_share(share)
+            if len(found) == len(names):
+                break
+    return found
+
+
+def _sample(table: Table, names: Sequence[str]) -> Sample:
+    return Sample(np.ascontiguousarray(np.stack([table.numbers(name) for name in names])), tuple(names))
+
+
+def _column_notes(table: Table, columns: Sequence[str], kept: Sequence[str], used: set[str]) -> tuple[str, ...]:
+    """What is said of columns that take no part in the equation."""
     if not kept:
         raise DataError(f"'{table.source}' has no numeric column to use as input. Columns: {', '.join(columns)}.")
     notes = [
@@ -172,9 +239,7 @@ def read_inquiry(
             f"The equation does not use {', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}. Every input counts "
             "in the weight of the slopes: leave out what is none (--target, --features)."
         )
-    X = np.stack([table.numbers(name) for name in kept])
-    y = None if target is None else table.target(target)
-    return Inquiry(expression, Sample(np.ascontiguousarray(X), tuple(kept)), y, tuple(notes))
+    return tuple(notes)
 
 
 def _input_columns(table: Table, target: str | None, features: Sequence[str] | None) -> list[str]:

@@ -9,7 +9,7 @@ Values follow IEEE arithmetic: nothing is protected, a value outside the domain 
 derivative is the one of the branch that was taken (``abs`` has 0 at 0). The protected operators of other packages are rows of
 their own, so that a foreign model is evaluated as its author did.
 
-The position of a row is its opcode: append new rows at the end, and to ``kernels/operators.h``.
+The position of a row is its opcode: append new rows at the end, and to ``kernels/native/operators.h``.
 """
 
 from __future__ import annotations

@@ -6,9 +6,10 @@ Notation
 ``R``    an upper triangular (or any) matrix with RᵀR = ΨᵀΨ: it has the geometry of Ψ in m rows instead of p
 ``nu``   the novelties, ν_i² = 1/(G⁻¹)_ii = 1 − ‖P₋ᵢu_i‖²
 
-Only ``R`` is needed. R factors of row blocks combine (:func:`combine`), so chunks, files and clusters share this code. A dependent term has a
-component in the null space of U and gets exactly 0; the others are read from the pseudo-inverse. Squaring loses half of the digits, so a Gram
-matrix is used only where every ν is above :data:`GRAM_IS_ENOUGH`; below it a QR factorisation of Ψ itself decides.
+Only ``R`` is needed. R factors of row blocks combine (:func:`combine`), so chunks, files and clusters share this code.
+A dependent term has a component in the null space of U and gets exactly 0; the others are read from the pseudo-inverse.
+Squaring loses half of the digits, so a Gram matrix is used only where every ν is above :data:`GRAM_IS_ENOUGH`; below it
+a QR factorisation of Ψ itself decides.
 """
 
 from __future__ import annotations
@@ -20,14 +21,16 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 
-#: The theory-calibrated threshold τ_id = 1/√10 (Corollary A.5): a term qualifies when ν > TAU_ID, strictly.
+#: The theory-calibrated threshold τ_id = 1/√10 (Corollary A.7): a term qualifies when ν > TAU_ID, strictly.
 TAU_ID = float(1.0 / np.sqrt(10.0))
 #: Above this novelty the Gram matrix gives ν to better than 1e-12; below it, QR.
 GRAM_IS_ENOUGH = 0.03
 #: Singular values below this share of the largest span the null space.
 RANK_TOLERANCE = 1e-12
-#: A term is dependent when its component in the null space is longer than this.
-NULL_COMPONENT = 1e-8
+#: A term is dependent when its component in the null space is longer than this many times RANK_TOLERANCE · s_max /
+#: s_min, where s_min is the smallest singular value outside the null space: shorter components are what rounding
+#: leaves.
+NULL_COMPONENT = 10.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,13 +75,13 @@ class Residuals:
 
 
 def factor(Psi: FloatArray) -> FloatArray:
-    """R with RᵀR = ΨᵀΨ, by Householder QR; at most m rows."""
+    """R with RᵀR = ΨᵀΨ, by Householder QR; at most m rows. Leading axes are a stack of matrices."""
     return np.asarray(np.linalg.qr(Psi, mode="r"))
 
 
 def combine(first: FloatArray, second: FloatArray) -> FloatArray:
     """The factor of two row blocks from the factors of each (TSQR)."""
-    return factor(np.concatenate([first, second]))
+    return factor(np.concatenate([first, second], axis=-2))
 
 
 def residuals(Psi: FloatArray) -> Residuals:
@@ -94,11 +97,9 @@ def residuals(Psi: FloatArray) -> Residuals:
     fast = _residuals_by_gram(Psi)
     if fast is not None:
         return fast
-    # Columns are brought to unit size first: squares of 1e200 or 1e-200 leave the range of floats.
-    peak = np.abs(Psi).max(axis=0, initial=0.0)
-    peak[peak == 0.0] = 1.0
-    scaled = residuals_of_factor(factor(Psi / peak))
-    return Residuals(scaled.nu, scaled.lengths * peak, scaled.is_null, scaled.R, scaled.rank)
+    unit, lengths = unit_columns(Psi)
+    found = residuals_of_factor(factor(unit))
+    return Residuals(found.nu, lengths, found.is_null, found.R, found.rank)
 
 
 def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
@@ -110,6 +111,7 @@ def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
             return None
         lengths = np.sqrt(squares)
         gram = gram / np.outer(lengths, lengths)
+        np.fill_diagonal(gram, 1.0)
         try:
             lower = np.linalg.cholesky(gram)
         except np.linalg.LinAlgError:
@@ -123,20 +125,22 @@ def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
 
 def residuals_of_factor(R: FloatArray) -> Residuals:
     """Novelty of every term from a factor R of the signatures."""
-    lengths = np.linalg.norm(R, axis=0)
+    unit, lengths = unit_columns(R)
     is_null = lengths == 0.0
-    unit = R / np.where(is_null, 1.0, lengths)
     live = np.flatnonzero(~is_null)
     nu = np.zeros(R.shape[1])
     rank = 0
-    if len(live):
+    if len(live) == 1:
+        nu[live], rank = 1.0, 1  # a term alone, whatever rounding says of its unit length
+    elif len(live):
         _, s, Vt = np.linalg.svd(unit[:, live], full_matrices=True)
         s = np.concatenate([s, np.zeros(len(live) - len(s))])
         in_range = s > RANK_TOLERANCE * s[0]
         rank = int(in_range.sum())
         null_component = np.sqrt(np.sum(Vt[~in_range] ** 2, axis=0))
+        is_dependent = null_component > NULL_COMPONENT * RANK_TOLERANCE * s[0] / s[rank - 1]
         inverse_diagonal = np.sum((Vt[in_range] / s[in_range, None]) ** 2, axis=0)
-        nu[live] = np.where(null_component > NULL_COMPONENT, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
+        nu[live] = np.where(is_dependent, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
     return Residuals(nu, lengths, is_null, unit, rank)
 
 
@@ -160,19 +164,33 @@ def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> Floa
     >>> conditional_residuals(np.array([[1.0], [0.0]]), np.array([[3.0, 0.0], [4.0, 2.0]]))
     array([0.8, 1. ])
     """
-    lengths = np.linalg.norm(candidates, axis=0)
-    unit = candidates / np.where(lengths == 0.0, 1.0, lengths)
+    unit, lengths = unit_columns(candidates)
     basis = orthonormal_basis(reference)
+    if basis.shape[1] == 0:
+        return np.asarray(lengths > 0.0, dtype=np.float64)
     # Projecting twice removes what rounding leaves of the first time.
     for _ in range(2):
         unit = unit - basis @ (basis.T @ unit)
-    return np.asarray(np.minimum(np.linalg.norm(unit, axis=0), 1.0))
+    residual = np.minimum(np.linalg.norm(unit, axis=0), 1.0)
+    return np.asarray(np.where(residual > RANK_TOLERANCE, residual, 0.0))
+
+
+def unit_columns(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Columns scaled to length 1, and their lengths; a zero column stays zero.
+
+    Squares of 1e200 or 1e-200 leave the range of floats, so the largest entry is divided out first.
+    """
+    peak = np.abs(columns).max(axis=0, initial=0.0)
+    scaled = columns / np.where(peak == 0.0, 1.0, peak)
+    norm = np.linalg.norm(scaled, axis=0)
+    with np.errstate(over="ignore"):
+        return scaled / np.where(norm == 0.0, 1.0, norm), norm * peak
 
 
 def orthonormal_basis(columns: FloatArray) -> FloatArray:
     """Orthonormal columns that span the given ones."""
-    lengths = np.linalg.norm(columns, axis=0)
-    live = columns[:, lengths > 0.0] / lengths[lengths > 0.0]
+    unit, lengths = unit_columns(columns)
+    live = unit[:, lengths > 0.0]
     if live.shape[1] == 0:
         return np.zeros((columns.shape[0], 0))
     U, s, _ = np.linalg.svd(live, full_matrices=False)

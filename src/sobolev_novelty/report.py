@@ -3,8 +3,9 @@ r"""novelty(): the residuals of all terms and what follows from them, as Novelty
 Notation
 --------
 ``b``      coefficients of the terms;  ``nu`` novelties;  ``l`` lengths ‖Ψ_X(φ_i)‖, with the scale 1/σ_s of Eq. 1
-``1/nu²``  inflation of the squared attribution sensitivity (it is the variance inflation factor of the signatures, uncentred)
-``1/nu``   attribution sensitivity κ (Theorem A.4);  ``|b| l nu``  deletion-and-refit cost (Theorem A.6), the term's independent contribution
+``1/nu²``  inflation of the squared attribution sensitivity: the variance inflation factor of the signatures, uncentred
+``1/nu``   attribution sensitivity κ (Theorem A.5)
+``|b| l nu``  deletion-and-refit cost (Theorem A.8), the term's independent contribution
 """
 
 from __future__ import annotations
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
 #: Wraps a loop to show how far it is.
 Progress = Callable[[range], Iterable[int]]
 
+#: Why rows are not used, in the order in which a row is asked.
+DROP_REASONS = (
+    "an input is missing or not finite",
+    "a term's value is not finite",
+    "a term's derivative is not finite",
+)
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
 
@@ -61,7 +68,8 @@ class Bootstrap:
 class Explanation:
     """Which other terms rebuild one term, with what weights, leaving what.
 
-    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with ``residual`` = ν left over.
+    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with
+    ``residual`` = ν left over.
     """
 
     label: str
@@ -70,9 +78,10 @@ class Explanation:
 
     def __str__(self) -> str:
         if not self.parts:
-            return f"{self.label}: there are no other terms to rebuild it from (novelty 1)."
-        written = " ".join(f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts).removeprefix("+ ")
-        return f"{self.label} ≈ {written}\nleaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+            return f"{self.label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
+        parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
+        left = f"leaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+        return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +161,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified (and the bootstrap, where asked for)."""
+        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -173,11 +182,11 @@ class NoveltyReport:
 
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
+        if self.residuals is None:
+            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         if not -len(self) <= i < len(self):
             raise ParameterError(f"'i' must be the number of a term, 0 to {len(self) - 1}. Got {i}.")
         i %= len(self)
-        if self.residuals is None:
-            raise ParameterError(f"There is nothing to explain: {self.status.sentence}")
         weights = self.residuals.reconstruction(i)
         order = [j for j in np.argsort(-np.abs(weights)) if abs(weights[j]) > 1e-12]
         scale = np.where(self.lengths == 0.0, 1.0, self.lengths)
@@ -282,7 +291,8 @@ def novelty(
     Parameters
     ----------
     equation : str, Expression, SymPy expression, or a list of them
-        An equation is split into its additive terms; a list is taken as the terms themselves.
+        An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
+        its coefficient).
     X : array of shape (n_samples, n_features) or DataFrame
         The observed inputs. No target is needed.
     names : sequence of str, optional
@@ -313,8 +323,8 @@ def novelty(
     [1.0, 1.0]
     """
     sample = as_sample(X, names)
-    geometry = Geometry(order, _three(weights), coordinates)
-    expression, terms, notes = _terms_of(equation, sample)
+    geometry = Geometry(order, three_weights(weights), coordinates)
+    expression, terms, notes = terms_of(equation, sample.names)
     found = signatures([term.expression for term in terms], sample, geometry)
     report = _report(
         found, np.array([term.coefficient for term in terms]), tuple(str(t.expression) for t in terms),
@@ -358,7 +368,9 @@ def novelty_of_arrays(
     >>> novelty_of_arrays([x, x**2], [[1 + 0 * x], [2 * x]]).nu.round(3)
     array([0.491, 0.491])
     """
-    geometry = Geometry(0 if gradients is None else 1, _three(weights), "raw" if scales is None else "standardized")
+    geometry = Geometry(
+        0 if gradients is None else 1, three_weights(weights), "raw" if scales is None else "standardized"
+    )
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
     m = found.Psi.shape[1]
     b = np.ones(m) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
@@ -369,7 +381,8 @@ def novelty_of_arrays(
         raise ParameterError(f"'labels' must have one entry a term: {m}. Got {len(texts)}.")
     report = _report(
         found, b, texts, geometry=geometry, names=(), tau=tau, terms=None, expression=None,
-        dropped={"a value or derivative is not finite": len(found.used) - found.n_used}, notes=_null_notes(found, texts),
+        dropped={"a value or derivative is not finite": len(found.used) - found.n_used},
+        notes=_null_notes(found, texts),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
 
@@ -394,23 +407,27 @@ def conditional_novelty(
     return conditional_residuals(found.Psi[:, : len(given)], found.Psi[:, len(given) :])
 
 
-def _terms_of(equation: Any, sample: Sample) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+    """The expression (None for a list of terms), its terms, and notes on how they were split."""
     if isinstance(equation, list | tuple):
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        return None, tuple(Term(1.0, as_expression(part, sample.names)) for part in equation), ()
-    expression = as_expression(equation, sample.names)
+        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
+        return None, tuple(parts), ()
+    expression = as_expression(equation, names)
     found = additive_terms(expression)
-    notes = tuple(f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed)
+    notes = tuple(
+        f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
+    )
     return expression, found.terms, notes
 
 
 def _report(
-    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *, geometry: Geometry, names: tuple[str, ...], tau: float,
-    terms: tuple[Term, ...] | None, expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
+    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *,
+    geometry: Geometry, names: tuple[str, ...], tau: float, terms: tuple[Term, ...] | None,
+    expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
 ) -> NoveltyReport:  # fmt: skip
-    if not 0.0 <= tau <= 1.0:
-        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
+    check_tau(tau)
     m = len(labels)
     if found.status is not Status.OK:
         result, nu, lengths, is_null = None, np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=bool)
@@ -418,18 +435,27 @@ def _report(
         result = residuals(found.Psi)
         nu, lengths, is_null = result.nu, result.lengths / _candidate_scale(found, coefficients), result.is_null
     return NoveltyReport(
-        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null, status=found.status,
-        n_samples=len(found.used), n_used=found.n_used, dropped={why: n for why, n in dropped.items() if n}, geometry=geometry,
-        names=names, tau=tau, expression=expression, residuals=result, bootstrap=None, notes=notes,
+        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null,
+        status=found.status, n_samples=len(found.used), n_used=found.n_used,
+        dropped={why: n for why, n in dropped.items() if n}, geometry=geometry, names=names, tau=tau,
+        expression=expression, residuals=result, bootstrap=None, notes=notes,
     )  # fmt: skip
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a threshold that no novelty can have."""
+    if not 0.0 <= tau <= 1.0:
+        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
 
 
 def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
     """σ_s of Eq. 1: root mean square of the candidate over the used rows; 1 where the candidate vanishes."""
-    s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
-    with np.errstate(over="ignore"):
-        sigma = float(np.sqrt(np.mean(np.square(s.reshape(found.n_used, -1)).sum(axis=1))))
-    return sigma if np.isfinite(sigma) and sigma > 0.0 else 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
+        peak = float(np.abs(s).max(initial=0.0))
+        if not np.isfinite(peak) or peak == 0.0:
+            return 1.0
+        return peak * float(np.sqrt(np.sum(np.square(s / peak)) / found.n_used))
 
 
 def _with_bootstrap(
@@ -464,35 +490,56 @@ def _dropped(found: Signatures, sample: Sample, terms: tuple[Term, ...]) -> dict
     bad_input = ~np.isfinite(sample.X[columns]).all(axis=0)
     bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
     bad_derivative = ~found.used & ~bad_value & ~bad_input
-    reasons = {
-        "an input is missing or not finite": int((bad_input & ~found.used).sum()),
-        "a term's value is not finite": int(bad_value.sum()),
-        "a term's derivative is not finite": int(bad_derivative.sum()),
-    }
-    return {why: n for why, n in reasons.items() if n}
+    rows = ((bad_input & ~found.used), bad_value, bad_derivative)
+    return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True) if bad.any()}
 
 
 def _data_notes(found: Signatures, sample: Sample, geometry: Geometry) -> tuple[str, ...]:
+    n_finite = np.isfinite(found.values).sum(axis=1)
+    scales = sample.scales()
+    notes = data_notes(
+        sample.names, scales, geometry, status=found.status, n_finite=n_finite, n_samples=len(found.used)
+    )
+    return notes + _null_notes(found, ())
+
+
+def data_notes(
+    names: tuple[str, ...],
+    scales: FloatArray,
+    geometry: Geometry,
+    *,
+    status: Status,
+    n_finite: npt.NDArray[np.integer[Any]],
+    n_samples: int,
+) -> tuple[str, ...]:
+    """What a reader should know of the sample; ``n_finite`` counts the rows where each term's value is finite."""
     notes = [
         f"Column '{name}' is constant: it carries no derivative information along this input."
-        for name, scale in zip(sample.names, sample.scales(), strict=True)
+        for name, scale in zip(names, scales, strict=True)
         if scale == 0.0 and geometry.coordinates == "standardized"
     ]
-    if found.status is Status.TOO_FEW_ROWS and found.Psi.shape[1]:
-        worst = int(np.argmin(np.isfinite(found.values).sum(axis=1)))
-        n_finite = int(np.isfinite(found.values[worst]).sum())
-        notes.append(f"Term {worst} is finite in only {n_finite} of {len(found.used)} rows; give more rows or check its domain.")
-    return tuple(notes) + _null_notes(found, ())
+    if status is Status.TOO_FEW_ROWS:
+        worst = int(np.argmin(n_finite))
+        notes.append(
+            f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."
+        )
+    return tuple(notes)
 
 
 def _null_notes(found: Signatures, labels: tuple[str, ...]) -> tuple[str, ...]:
     if found.status is not Status.OK:
         return ()
     null = np.flatnonzero(~found.Psi.any(axis=0))
-    return tuple(f"Term {labels[i] if labels else i} is zero on the sample (null): its novelty is 0." for i in null)
+    return tuple(null_note(labels[i] if labels else i) for i in null)
 
 
-def _three(weights: tuple[float, ...]) -> tuple[float, float, float]:
+def null_note(term: object) -> str:
+    """What is said of a term whose signature is zero."""
+    return f"Term {term} is zero on the sample (null): its novelty is 0."
+
+
+def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
+    """λ₀, λ₁ and λ₂; those not given are 1."""
     padded = tuple(float(w) for w in weights) + (1.0,) * max(0, 3 - len(weights))
     if len(padded) != 3:
         raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")

@@ -1,9 +1,11 @@
 r"""The accuracy–complexity score that every engine and every verb shares.
 
-.. math:: R_{\mathrm{base}}(s) = \frac{\eta^{C(s)}}{1 + \sqrt{\mathrm{NMSE}(s)}}, \qquad \mathrm{NMSE} = \frac{\sum_n (y_n-s(x_n))^2}{\sum_n (y_n-\bar y)^2}
+.. math:: R_{\mathrm{base}}(s) = \frac{\eta^{C(s)}}{1 + \sqrt{\mathrm{NMSE}(s)}}, \qquad
+          \mathrm{NMSE} = \frac{\sum_n (y_n-s(x_n))^2}{\sum_n (y_n-\bar y)^2}
 
-1 is a perfect fit by an empty expression; each node costs a factor η. The paper names an accuracy–complexity score without giving it; this
-is the one of tree-search symbolic regression with the square root taken of the normalised error, so that it does not depend on units.
+1 is a perfect fit by an empty expression; each node costs a factor η. The paper names an accuracy–complexity score
+without giving it; this is the one of tree-search symbolic regression with the square root taken of the normalised
+error, so that it does not depend on units.
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ def nmse(y: FloatArray, prediction: FloatArray, weights: FloatArray | None = Non
     """
     w = np.ones_like(y) if weights is None else weights
     centre = float(np.average(y, weights=w))
-    total = float(np.sum(w * (y - centre) ** 2))
-    error = float(np.sum(w * (y - prediction) ** 2))
+    with np.errstate(over="ignore"):
+        total = float(np.sum(w * (y - centre) ** 2))
+        error = float(np.sum(w * (y - prediction) ** 2))
     if not np.isfinite(error):
         return float("inf")
     return error / total if total > 0.0 else (0.0 if error == 0.0 else float("inf"))

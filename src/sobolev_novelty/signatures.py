@@ -9,13 +9,13 @@ Notation
 .. math:: \Psi_X(\phi) = \frac1{\sigma_s}\Big[\sqrt{\lambda_0/N}\,\phi(X),\ \sqrt{\lambda_1/(Nd)}\,\nabla\phi(X),\
           \sqrt{\lambda_2/(Nd^2)}\,\nabla^2\phi(X)\Big]
 
-All terms of a candidate share the rows where every value and every derivative of every term is finite. Derivatives are along standardized
-inputs by default: ∂φ/∂x_j times the standard deviation of x_j. Matrices here leave σ_s out: novelty does not see it.
+All terms of a candidate share the rows where every value and every derivative of every term is finite. Derivatives are
+along standardized inputs by default: ∂φ/∂x_j times the standard deviation of x_j. Matrices here leave σ_s out: novelty
+does not see it.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -66,8 +66,9 @@ class Signatures:
         Term values at all samples, finite or not.
     used : bool ndarray of shape (n_samples,)
         The common finite subset.
-    rows_per_sample : int
-        Rows of ``Psi`` a sample contributes to each block (1 for scalar terms).
+    n_blocks : int
+        Values, derivatives along each input, second derivatives: ``Psi`` stacks this many blocks of samples ×
+        components.
     """
 
     Psi: FloatArray
@@ -130,7 +131,11 @@ class Geometry:
         return np.array(factors)
 
 
-def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = Geometry()) -> Signatures:  # noqa: B008
+#: The paper's: values and gradients, equal weights, standardized inputs.
+DEFAULT_GEOMETRY = Geometry()
+
+
+def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY) -> Signatures:
     """Signatures of the terms of one candidate (Eq. 1, up to the common factor 1/σ_s).
 
     Parameters
@@ -175,6 +180,8 @@ def signatures_of_arrays(
     factor = np.ones(d) if scales is None else np.asarray(scales, dtype=np.float64)
     if factor.shape != (d,):
         raise DataError(f"'scales' must have one entry a feature, shape ({d},). Got shape {factor.shape}.")
+    if not (np.isfinite(factor) & (factor >= 0.0)).all():
+        raise DataError(f"'scales' must be finite and not negative. Got {factor.tolist()}.")
     if geometry.order > 1 or (geometry.order == 1) != (gradients is not None):
         raise ParameterError(
             f"Arrays carry {'values and gradients' if gradients is not None else 'values only'}; "
@@ -199,13 +206,14 @@ def _assemble(rows: FloatArray, factors: FloatArray) -> Signatures:
     ``rows`` has shape (m, n_blocks, N, ...): trailing axes are components of one sample.
     """
     m, n_blocks, n_samples = rows.shape[:3]
-    # Sizes in full: with no terms NumPy cannot infer one.
-    n_components = math.prod(rows.shape[3:])
-    finite = np.isfinite(rows).reshape(m, n_blocks, n_samples, n_components).all(axis=(0, 1, 3))
+    # A finite derivative can overflow when it is standardized, so finiteness is judged after weighting.
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = rows * factors.reshape((1, n_blocks) + (1,) * (rows.ndim - 2))
+    axes = tuple(axis for axis in range(rows.ndim) if axis != 2)
+    finite = np.asarray(np.isfinite(weighted).all(axis=axes))
     n_used = int(finite.sum())
-    kept = rows if n_used == n_samples else rows[:, :, finite]
-    weights = (factors / np.sqrt(max(n_used, 1))).reshape((1, n_blocks) + (1,) * (rows.ndim - 2))
-    Psi = (kept * weights).reshape(m, n_blocks * n_used * n_components).T
+    kept = weighted if n_used == n_samples else weighted[:, :, finite]
+    Psi = (kept / np.sqrt(max(n_used, 1))).reshape(m, int(np.prod(kept.shape[1:]))).T
     return Signatures(Psi, rows[:, 0], finite, n_blocks)
 
 

@@ -1,19 +1,19 @@
 r"""The additive terms of an expression.
 
-The decomposition that reproduces the paper's ground-truth row: multiplication is distributed over addition, recursively, through
-products only; powers of sums, functions and denominators stay as they are; like terms (equal up to a numeric factor) are merged, terms
-that cancel are dropped, and the constant offset is a term (:math:`\phi = 1`).
+The decomposition that reproduces the paper's ground-truth row: multiplication is distributed over addition,
+recursively, through products only; powers of sums, functions and denominators stay as they are; like terms (equal up to
+a numeric factor) are merged, terms that cancel are dropped, and the constant offset is a term (:math:`\phi = 1`).
 
 Notation
 --------
-A *product* is ``(coefficient, {base: exponent})``, a *sum* a list of products. Bases are numbered: equal structure, equal number, so that
-``x*y`` and ``y*x`` meet, also inside functions.
+A *product* is ``(coefficient, {base: exponent})``, a *sum* a list of products. Bases are numbered: equal structure,
+equal number, so that ``x*y`` and ``y*x`` meet, also inside functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -96,8 +96,15 @@ def additive_terms(expression: Expression, *, max_terms: int = MAX_DISTRIBUTED_T
     products = _merged(work.root())
     return AdditiveTerms(
         tuple(Term(coefficient, work.rebuild(powers)) for coefficient, powers in products),
-        tuple(work.undistributed),
+        tuple(dict.fromkeys(work.undistributed)),
     )
+
+
+def products_of(expression: Expression, *, max_terms: int = MAX_DISTRIBUTED_TERMS) -> tuple[list[Expression], Sum, bool]:
+    """The expression as a sum of products of powers: the bases, the products over their numbers, and whether all was distributed."""
+    work = _Decomposition(expression.tokens, max_terms)
+    products = _merged(work.root())
+    return work.bases, products, not work.undistributed
 
 
 def sum_of_terms(terms: AdditiveTerms | list[Term] | tuple[Term, ...]) -> Expression:
@@ -142,6 +149,8 @@ class _Decomposition:
     numbers: dict[object, int] = field(default_factory=dict)
     undistributed: list[Expression] = field(default_factory=list)
     scales: dict[int, float] = field(default_factory=dict)  # leading coefficient of each base that is a sum
+    sums: dict[int, Sum] = field(default_factory=dict)  # what the bases that are sums or products stand for
+    whole: set[int] = field(default_factory=set)  # bases that the cap keeps undistributed
 
     def root(self) -> Sum:
         stack: list[tuple[Sum, int]] = []
@@ -175,8 +184,8 @@ class _Decomposition:
             return [(constant, {})] if constant else []
         special = _RULES.get(op.name)
         result = special(self, operands, spans) if special else None
-        if result is not None:
-            return result
+        if result is not None and all(_is_usable(product) for product in result):
+            return self.settled(result)
         children = [self.as_base(terms, span) for terms, span in zip(operands, spans, strict=True)]
         structure = (op.name, tuple(sorted(children) if op.is_commutative else children))
         return [(1.0, {self.number(structure, self.slice((start, spans[-1][1]))): 1.0})]
@@ -189,7 +198,51 @@ class _Decomposition:
             if len(powers) == 1 and next(iter(powers.values())) == 1.0:
                 return next(iter(powers))
         structure = tuple(sorted((f"{c:.12g}", tuple(sorted(p.items()))) for c, p in merged))
-        return self.number(structure, self.slice(span))
+        base = self.number(structure, self.slice(span))
+        self.sums.setdefault(base, merged)
+        return base
+
+    def settled(self, terms: Sum) -> Sum:
+        """Products in which no base hides a factor: sqrt(x + 1)**2 is x + 1, and sqrt(x**2)**2 is x**2.
+
+        A base's sum is made of bases with smaller numbers, so this ends.
+        """
+        done: Sum = []
+        todo = terms[::-1]
+        while todo:
+            coefficient, powers = todo.pop()
+            hidden = self.hidden_factor(powers)
+            if hidden is None:
+                done.append((coefficient, powers))
+                continue
+            base, factor = hidden
+            rest = {other: power for other, power in powers.items() if other != base}
+            opened = [(coefficient * c, _joined(rest, p)) for c, p in factor]
+            fits = len(done) + len(todo) + len(opened) <= max(self.max_terms, len(terms))
+            if fits and all(_is_usable(product) for product in opened):
+                todo.extend(opened[::-1])
+            else:
+                self.keep_whole(base)
+                todo.append((coefficient, powers))
+        return done
+
+    def hidden_factor(self, powers: Powers) -> tuple[int, Sum] | None:
+        for base, exponent in powers.items():
+            inside = self.sums.get(base)
+            if inside is None or base in self.whole:
+                continue
+            if exponent == 1.0:
+                return base, inside
+            if len(inside) == 1 and exponent.is_integer():
+                coefficient, inner = inside[0]
+                factor = _real_power(coefficient, exponent)
+                if factor is not None:
+                    return base, [(factor, {b: power * exponent for b, power in inner.items()})]
+        return None
+
+    def keep_whole(self, base: int) -> None:
+        self.whole.add(base)
+        self.undistributed.append(self.bases[base])
 
     # --- rules for the operators that additive structure passes through
 
@@ -204,11 +257,14 @@ class _Decomposition:
 
     def mul(self, operands: list[Sum], spans: list[tuple[int, int]]) -> Sum:
         left, right = operands
+        if len(left) * len(right) > self.max_terms:
+            left, right = operands = [_merged(left), _merged(right)]
         if len(left) * len(right) > self.max_terms and len(left) > 1 and len(right) > 1:
             # Distributing would exceed the cap: the longer factor stays whole.
             longer = 0 if len(left) >= len(right) else 1
-            self.undistributed.append(self.slice(spans[longer]))
-            whole: Sum = [(1.0, {self.as_base(operands[longer], spans[longer]): 1.0})]
+            base = self.as_base(operands[longer], spans[longer])
+            self.keep_whole(base)
+            whole: Sum = [(1.0, {base: 1.0})]
             left, right = (whole, right) if longer == 0 else (left, whole)
         return [(a * b, _joined(p, q)) for a, p in left for b, q in right]
 
@@ -221,6 +277,10 @@ class _Decomposition:
         return None if exponent is None else self.raised(operands, spans, exponent)
 
     def raised(self, operands: list[Sum], spans: list[tuple[int, int]], exponent: float) -> Sum | None:
+        if exponent == 1.0:
+            return operands[0]
+        if exponent == 0.0:
+            return [(1.0, {})]
         product = self.power(operands[0], spans[0], exponent)
         return None if product is None else [product]
 
@@ -247,6 +307,7 @@ class _Decomposition:
         leading = ordered[0][1]
         structure = ("proportional", *((key, f"{coefficient / leading:.12g}") for key, coefficient in ordered))
         base = self.number(structure, self.slice(span))
+        self.sums.setdefault(base, merged)
         ratio = leading / self.scales.setdefault(base, leading)
         factor = _real_power(ratio, exponent) if exponent.is_integer() or ratio > 0.0 else None
         return (1.0, {self.as_base(merged, span): exponent}) if factor is None else (factor, {base: exponent})
@@ -254,7 +315,9 @@ class _Decomposition:
     def as_base_of(self, powers: Powers, expression: Expression) -> int:
         if len(powers) == 1 and next(iter(powers.values())) == 1.0:
             return next(iter(powers))
-        return self.number((("1", tuple(sorted(powers.items()))),), expression)
+        base = self.number((("1", tuple(sorted(powers.items()))),), expression)
+        self.sums.setdefault(base, [(1.0, powers)])
+        return base
 
     def rebuild(self, powers: Powers) -> Expression:
         """The expression of a product without its coefficient."""
@@ -264,7 +327,8 @@ class _Decomposition:
         return Expression.of("div", numerator, _product(below)) if below else numerator
 
 
-_RULES = {
+_Rule = Callable[[_Decomposition, list[Sum], list[tuple[int, int]]], Sum | None]
+_RULES: dict[str, _Rule] = {
     "add": _Decomposition.add,
     "sub": _Decomposition.sub,
     "neg": _Decomposition.neg,
@@ -282,7 +346,10 @@ def _constant(terms: Sum) -> float | None:
     """The value of a sum without variables."""
     if any(powers for _, powers in terms):
         return None
-    return math.fsum(coefficient for coefficient, _ in terms)
+    try:
+        return math.fsum(coefficient for coefficient, _ in terms)
+    except OverflowError:
+        return None
 
 
 def _folded(op: Operator, operands: list[Sum]) -> float | None:
@@ -301,6 +368,12 @@ def _real_power(coefficient: float, exponent: float) -> float | None:
     except (OverflowError, ZeroDivisionError):
         return None
     return value if isinstance(value, float) and math.isfinite(value) and value != 0.0 else None
+
+
+def _is_usable(product: Product) -> bool:
+    """Whether coefficient and exponents are within the range of floats."""
+    coefficient, powers = product
+    return math.isfinite(coefficient) and coefficient != 0.0 and all(map(math.isfinite, powers.values()))
 
 
 def _joined(left: Powers, right: Powers) -> Powers:
@@ -323,6 +396,8 @@ def _merged(terms: Sum) -> Sum:
         key = tuple(sorted(powers.items()))
         total, magnitude, first = totals.get(key, (0.0, 0.0, powers))
         totals[key] = (total + coefficient, magnitude + abs(coefficient), first)
+    if not all(math.isfinite(magnitude) for _, magnitude, _ in totals.values()):
+        return terms  # adding up would overflow
     return [(total, powers) for total, magnitude, powers in totals.values() if abs(total) > _CANCELLED * magnitude]
 
 

@@ -1,1 +1,1 @@
-"""Tasks, suites, runs, stores and tables."""
+"""The benchmark: tasks, suites, a runner with a store, and every table and figure made from its rows."""

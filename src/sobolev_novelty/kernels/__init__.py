@@ -1,6 +1,9 @@
-"""Programs -> values, derivatives, Jacobians, fits and novelties: C, and the NumPy version that defines it and stands in for it.
+"""Programs -> values, derivatives, Jacobians, fits and novelties.
 
-The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend` says which is in use.
+In C, and in the NumPy version that defines it and stands in for it.
+
+The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend`
+says which is in use.
 """
 
 from __future__ import annotations
@@ -8,13 +11,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
-from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors
-from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique
+from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors, standard_deviations
+from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
     "Backend",
@@ -32,10 +35,13 @@ __all__ = [
     "n_derivative_rows",
     "novelties",
     "second_order_pairs",
+    "with_constants",
 ]
 
 
-def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threads: int = 1) -> FloatArray:
+def derivatives(
+    programs: Programs, X: npt.ArrayLike, order: int = 0, *, out: FloatArray | None = None, n_threads: int = 1
+) -> FloatArray:
     """Values and input derivatives of every program at every sample.
 
     Parameters
@@ -44,19 +50,28 @@ def derivatives(programs: Programs, X: npt.ArrayLike, order: int = 0, *, n_threa
     X : array of shape (n_features, n_samples)
         One row per feature.
     order : {0, 1, 2}
+    out : ndarray of the result's shape, optional
+        Where to put the result: in a loop, an array that is used again spares the system from finding fresh memory.
 
     Returns
     -------
     ndarray of shape (n_programs, n_derivative_rows(n_features, order), n_samples)
-        Row 0 holds the values, the next ones the gradient, then the second derivatives of ``second_order_pairs(n_features)``.
+        Row 0 holds the values, the next ones the gradient, then the second derivatives of
+        ``second_order_pairs(n_features)``.
     """
     X = as_samples(X)
     order, n_threads = check_order(order), check_threads(n_threads)
     module = native()
     if module is not None:
-        return native_kernel.derivatives(module, programs, X, order, n_threads)
+        return native_kernel.derivatives(module, programs, X, order, out, n_threads)
     check_programs(programs, X.shape[0])
-    return numpy_kernel.derivatives(programs, X, order)
+    found = numpy_kernel.derivatives(programs, X, order)
+    if out is None:
+        return found
+    if out.shape != found.shape or out.dtype != found.dtype:
+        raise KernelError("'out' has the wrong shape.")
+    out[...] = found
+    return out
 
 
 def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:
@@ -143,8 +158,7 @@ def novelties(
             raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
     starts = as_offsets(offsets, "offsets", len(index))
     if scales is None:
-        with np.errstate(all="ignore"):
-            scales = X.std(axis=1) if X.shape[1] else np.zeros(X.shape[0])
+        scales = standard_deviations(X)
     factors = block_factors(as_vector(scales, "scales", X.shape[0]), weights, order)
     module = native()
     if module is not None:

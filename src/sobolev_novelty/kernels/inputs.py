@@ -8,7 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
-from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, MAX_PROGRAM_LENGTH, FloatArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import (
+    CONSTANT,
+    FIRST_VARIABLE,
+    MAX_PROGRAM_LENGTH,
+    FloatArray,
+    OffsetArray,
+    Programs,
+)
 from sobolev_novelty.operators import OPERATORS
 
 _ARITY = {CONSTANT: 0} | {op.opcode: op.arity for op in OPERATORS.values()}
@@ -33,7 +40,7 @@ def as_vector(values: npt.ArrayLike, name: str, length: int) -> FloatArray:
 def as_offsets(values: npt.ArrayLike, name: str, last: int) -> OffsetArray:
     """``values`` as int64 that ascend from 0 to ``last``."""
     array = np.ascontiguousarray(values, dtype=np.int64)
-    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (np.diff(array) < 0).any():
+    if array.ndim != 1 or len(array) < 1 or array[0] != 0 or array[-1] != last or (array[1:] < array[:-1]).any():
         raise KernelError(f"'{name}' must ascend from 0 to {last}. Got {np.array2string(array, threshold=8)}.")
     return array
 
@@ -51,14 +58,16 @@ def check_threads(n_threads: int) -> int:
 
 
 def check_programs(programs: Programs, n_features: int) -> None:
-    """Raise where a program is no tree over known operators, columns and constants (the compiled kernel checks in C)."""
+    """Raise where a program is no tree over known operators, columns and constants (the C kernel has its own check)."""
     codes, offsets, constant_offsets = programs.codes, programs.offsets, programs.constant_offsets
     if len(offsets) < 1 or len(offsets) != len(constant_offsets):
         raise KernelError("'offsets' and 'constant_offsets' must have the same length, at least 1.")
     as_offsets(offsets, "offsets", len(codes))
     as_offsets(constant_offsets, "constant_offsets", len(programs.constants))
     for i in range(programs.n_programs):
-        problem = _problem(codes[offsets[i] : offsets[i + 1]].tolist(), n_features, int(constant_offsets[i + 1] - constant_offsets[i]))
+        problem = _problem(
+            codes[offsets[i] : offsets[i + 1]].tolist(), n_features, int(constant_offsets[i + 1] - constant_offsets[i])
+        )
         if problem:
             raise KernelError(f"Program {i} {problem}.")
 

@@ -17,8 +17,11 @@ from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
 BoolArray = npt.NDArray[np.bool_]
 
 
-def derivatives(module: ModuleType, programs: Programs, X: FloatArray, order: int, n_threads: int) -> FloatArray:
-    out = np.empty((programs.n_programs, n_derivative_rows(X.shape[0], order), X.shape[1]))
+def derivatives(
+    module: ModuleType, programs: Programs, X: FloatArray, order: int, out: FloatArray | None, n_threads: int
+) -> FloatArray:
+    if out is None:
+        out = np.empty((programs.n_programs, n_derivative_rows(X.shape[0], order), X.shape[1]))
     _call(module.derivatives, _arrays(programs), X, order, out, n_threads, level())
     return out
 
@@ -66,7 +69,9 @@ def novelties(
     rows = np.zeros(len(offsets) - 1, dtype=np.int64)
     status = np.zeros(len(offsets) - 1, dtype=np.int32)
     outputs = (nu, lengths, rows, status)
-    _call(module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level())
+    _call(
+        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level()
+    )
     return Novelties(nu, lengths, rows, status)
 
 

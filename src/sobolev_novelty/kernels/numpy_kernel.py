@@ -1,4 +1,4 @@
-r"""The NumPy kernel: the definition of every kernel function, the oracle of its tests, and the stand-in where nothing can be compiled.
+r"""The NumPy kernel: the definition of every kernel function, and the stand-in where nothing can be compiled.
 
 Notation
 --------
@@ -6,8 +6,8 @@ Notation
 ``theta``  inner constants of a form, ``b`` its linear coefficients, ``Phi`` the terms' values, shape (N, m)
 ``D``      derivative of the prediction along each free constant at fixed ``b``, shape (N, q)
 
-Derivatives are forward mode: each node carries its value and a sparse map from direction to derivative, so a direction that a subtree
-does not contain costs nothing and contributes no ``nan``.
+Derivatives are forward mode: each node carries its value and a sparse map from direction to derivative, so a
+direction that a subtree does not contain costs nothing and contributes no ``nan``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, FloatArray, IntArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import (
+    CONSTANT,
+    FIRST_VARIABLE,
+    FloatArray,
+    IntArray,
+    OffsetArray,
+    Programs,
+    with_constants,
+)
 from sobolev_novelty.operators import OPERATORS, Operator
 
 #: The second derivative of operators that have none.
@@ -206,7 +214,7 @@ def _add(target: dict[Any, Any], key: Any, value: Any) -> None:
 #: Columns whose residual after the others is below this share of their length count as dependent in a fit.
 DEPENDENT = 1e-9
 #: A step that lowers the loss by less than this share, or promises no more, ends the fit.
-CONVERGED_STEP = 1e-12
+CONVERGED_STEP = 1e-10
 #: A constant whose effect outside the span of the terms is below this share of its effect stays where it is.
 REDUNDANT = 1e-6
 #: A loss below this share of the target's square is a perfect fit.
@@ -224,10 +232,12 @@ def fit(
     n_iterations: int = 8,
     n_threads: int = 1,
 ) -> Fits:
-    r"""Least squares for a population of sums of terms: :math:`\min_{b,\theta}\sum_n w_n (y_n - \sum_j b_j\phi_j(x_n;\theta))^2`.
+    r"""Least squares for a population of sums of terms.
 
-    Levenberg–Marquardt on the free inner constants with the linear coefficients projected out (variable projection, Kaufman's
-    approximation). The number of iterations is fixed, never a wall clock.
+    Solves :math:`\min_{b,\theta}\sum_n w_n (y_n - \sum_j b_j\phi_j(x_n;\theta))^2`.
+
+    Levenberg–Marquardt on the free inner constants with the linear coefficients projected out (variable projection,
+    Kaufman's approximation). The number of iterations is fixed, never a wall clock.
 
     Parameters
     ----------
@@ -249,7 +259,9 @@ def fit(
     with np.errstate(all="ignore"):
         for c in range(n_candidates):
             members = slice(int(term_offsets[c]), int(term_offsets[c + 1]))
-            theta_range = slice(int(programs.constant_offsets[members.start]), int(programs.constant_offsets[members.stop]))
+            theta_range = slice(
+                int(programs.constant_offsets[members.start]), int(programs.constant_offsets[members.stop])
+            )
             problem = _Problem(_subset(programs, members), np.flatnonzero(free[theta_range]), X, y * root, root)
             result = _levenberg_marquardt(problem, constants[theta_range], n_iterations)
             if result is not None:
@@ -270,7 +282,7 @@ class _Problem:
 
     def linear_fit(self, theta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, bool] | None:
         """Phi, b, the residual and whether terms are dependent; None where a value is not finite."""
-        Phi = derivatives(_with_constants(self.programs, theta), self.X)[:, 0].T * self.root[:, None]
+        Phi = derivatives(with_constants(self.programs, theta), self.X)[:, 0].T * self.root[:, None]
         if not np.isfinite((Phi * Phi).sum(axis=0)).all():
             return None
         b, singular = _solve(Phi, self.y)
@@ -279,7 +291,7 @@ class _Problem:
 
     def step_matrix(self, theta: FloatArray, Phi: FloatArray, b: FloatArray) -> FloatArray | None:
         """D, with its component in the span of Phi removed."""
-        programs = _with_constants(self.programs, theta)
+        programs = with_constants(self.programs, theta)
         _, jacobian = jacobians(programs, self.X)
         owner = np.repeat(np.arange(programs.n_programs), np.diff(programs.constant_offsets))
         D = (jacobian * b[owner][:, None])[self.free].T * self.root[:, None]
@@ -288,7 +300,7 @@ class _Problem:
         scale = np.linalg.norm(Phi, axis=0)
         scale[scale == 0.0] = 1.0
         projection = np.linalg.lstsq(Phi / scale, D, rcond=DEPENDENT)[0]
-        rest = D - (Phi / scale) @ projection
+        rest: FloatArray = D - (Phi / scale) @ projection
         rest[:, np.linalg.norm(rest, axis=0) <= REDUNDANT * np.linalg.norm(D, axis=0)] = 0.0
         return rest
 
@@ -368,7 +380,3 @@ def _subset(programs: Programs, members: slice) -> Programs:
         constant_offsets - constant_offsets[0],
         programs.n_features,
     )
-
-
-def _with_constants(programs: Programs, constants: FloatArray) -> Programs:
-    return Programs(programs.codes, programs.offsets, constants, programs.constant_offsets, programs.n_features)

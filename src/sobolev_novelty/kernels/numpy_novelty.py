@@ -3,16 +3,18 @@ r"""Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the d
 Notation
 --------
 ``Psi``      signatures of one candidate, shape (p, m), without the common factor 1/σ_s; ``u_i`` its normalised columns
-``factors``  one number per derivative row: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k, which stands for two entries)
+``factors``  one number per derivative row: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k)
 ``s``        standard deviations of the inputs, so that derivatives are along standardized ones
 ``nu``       ν_i, the distance of u_i from the span of the other columns
 
-A column with a component in the null space has ν = 0, the others are read from the pseudo-inverse; a column of zeros has ν = 0 and takes
-no part in the others' span. Rows where some value or derivative of some term is not finite are left out.
+A column with a component in the null space has ν = 0, the others are read from the pseudo-inverse; a column of zeros
+has ν = 0 and takes no part in the others' span. Rows where some value or derivative of some term is not finite are
+left out.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -73,15 +75,24 @@ class Novelties:
 def block_factors(scales: FloatArray, weights: tuple[float, float, float], order: int) -> FloatArray:
     """Factor of each derivative row before the common 1/√n: values, gradient, second derivatives."""
     d = len(scales)
-    factors = [np.sqrt(weights[0])]
+    s = scales.tolist()
+    factors = [math.sqrt(weights[0])]
     if order >= 1:
-        factors.extend(np.sqrt(weights[1] / d) * scales)
+        factors += [math.sqrt(weights[1] / d) * s_j for s_j in s]
     if order >= 2:
-        factors.extend(
-            np.sqrt(weights[2]) / d * scales[j] * scales[k] * (1.0 if j == k else np.sqrt(2.0))
+        factors += [
+            math.sqrt(weights[2]) / d * s[j] * s[k] * (1.0 if j == k else math.sqrt(2.0))
             for j, k in second_order_pairs(d)
-        )
-    return np.array(factors, dtype=np.float64)
+        ]
+    return np.array(factors)
+
+
+def standard_deviations(X: FloatArray) -> FloatArray:
+    """Of each row of ``X``; NumPy's ``std`` takes longer than the kernel for small samples."""
+    n = max(X.shape[1], 1)
+    with np.errstate(all="ignore"):
+        centred = X - (X.sum(axis=1) / n)[:, None]
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", centred, centred) / n))
 
 
 def novelties(

@@ -1,8 +1,10 @@
 """Programs: expressions as the kernels read them.
 
-A program is its expression's prefix sequence, one ``int32`` a token: an opcode (1 to 255, the operator's row), ``CONSTANT``, or
-``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants stand apart, in prefix order, so that a fit
-can change them without touching the code. A population is one :class:`Programs`: all codes in a row, with offsets.
+A program is its expression's prefix sequence, one ``int32`` a token: an opcode (1 to 255, the operator's row),
+``CONSTANT``, or
+``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants stand apart, in prefix
+order, so that a fit can change them without touching the code. A population is one :class:`Programs`: all codes in a
+row, with offsets.
 """
 
 from __future__ import annotations
@@ -72,7 +74,8 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     for expression in expressions:
         if len(expression) > MAX_PROGRAM_LENGTH:
             raise KernelError(
-                f"The expression has {len(expression)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. Simplify it first."
+                f"The expression has {len(expression)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. "
+                "Simplify it first."
             )
         for token in expression.tokens:
             if isinstance(token, float):
@@ -131,3 +134,8 @@ def unique(programs: Programs) -> tuple[Programs, npt.NDArray[np.int64]]:
     if len(first) == programs.n_programs:
         return programs, index
     return select(programs, np.array(first, dtype=np.int64)), index
+
+
+def with_constants(programs: Programs, constants: FloatArray) -> Programs:
+    """The same codes with other constants, all programs' in a row."""
+    return Programs(programs.codes, programs.offsets, constants, programs.constant_offsets, programs.n_features)

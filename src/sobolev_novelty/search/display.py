@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.search.loop import Budget, Callback, Progress
 from sobolev_novelty.search.front import select
+from sobolev_novelty.search.loop import Budget, Callback, Progress
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,24 @@ from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 
 #: Operators engines may use unless told otherwise.
-DEFAULT_OPERATORS = ("add", "sub", "mul", "div", "neg", "square", "cube", "sqrt", "inv", "exp", "log", "sin", "cos", "tanh", "arcsin")
+DEFAULT_OPERATORS = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "neg",
+    "square",
+    "cube",
+    "sqrt",
+    "inv",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tanh",
+    "arcsin",
+    "arccos",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +68,9 @@ class Problem:
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
         if unknown:
-            raise ParameterError(f"'operators' names unknown ones: {', '.join(unknown)}. Known: {', '.join(OPERATORS)}.")
+            raise ParameterError(
+                f"'operators' names unknown ones: {', '.join(unknown)}. Known: {', '.join(OPERATORS)}."
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

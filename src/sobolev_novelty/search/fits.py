@@ -1,4 +1,7 @@
-"""Fitting a batch of forms, and the clean-up of the few that matter: more iterations, terms that vanish, numbers that are simple."""
+"""Fitting a batch of forms, and the clean-up of the few that matter.
+
+More iterations, terms that vanish, numbers that are simple.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ NEGLIGIBLE = 1e-7
 SNAP_NMSE = 1e-10
 #: Relative distance within which a constant is taken for a simple number.
 SNAP_DISTANCE = 1e-7
+#: Constants smaller than this are tried as 0.
+VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
 
@@ -43,7 +48,10 @@ _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 100)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitted:
-    """A fitted form: its terms with fitted constants, their coefficients, and the error relative to the target's variance."""
+    """A fitted form.
+
+    Its terms with fitted constants, their coefficients, and the error relative to the target's variance.
+    """
 
     terms: tuple[Expression, ...]
     coefficients: FloatArray
@@ -163,14 +171,17 @@ def _without_negligible(fitter: Fitter, fitted: Fitted) -> Fitted:
 
 
 def simple_number(value: float) -> float:
-    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value itself.
+    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value
+    itself.
 
     Examples
     --------
     >>> simple_number(0.49999999999993), simple_number(0.3183098861837), simple_number(0.4123456)
     (0.5, 0.3183098861837907, 0.4123456)
     """
-    if value == 0.0 or not 1e-6 < abs(value) < 1e6:
+    if abs(value) < VANISHING:
+        return 0.0
+    if not 1e-6 < abs(value) < 1e6:
         return value
     for base in _BASES:
         for denominator in _DENOMINATORS:
@@ -187,7 +198,7 @@ def simple_number(value: float) -> float:
 def _snapped(fitter: Fitter, fitted: Fitted) -> Fitted:
     """Inner constants first, with the coefficients refitted; then the coefficients."""
     fitted = _snapped_constants(fitter, fitted)
-    coefficients = np.array([simple_number(b) for b in fitted.coefficients.tolist()])
+    coefficients = np.array([simple_number(b) if abs(b) > VANISHING else b for b in fitted.coefficients.tolist()])
     if np.array_equal(coefficients, fitted.coefficients):
         return fitted
     together = fitter.with_coefficients(fitted, coefficients)

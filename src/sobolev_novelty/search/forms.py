@@ -2,18 +2,18 @@ r"""Forms: which numbers of an expression a fit may change, and the same express
 
 Notation
 --------
-A *part* is ``(c, is_explicit, e)``: the number ``c`` times the expression ``e`` (``None`` for 1); ``is_explicit`` says that a constant of
-the form stands behind ``c``, so that a fit may change it. A *sum* is a list of parts.
+A *part* is ``(c, is_explicit, e)``: the number ``c`` times the expression ``e`` (``None`` for 1); ``is_explicit`` says
+that a constant of the form stands behind ``c``, so that a fit may change it. A *sum* is a list of parts.
 
-The top-level sum is split into terms, whose coefficients are linear: the fit finds them exactly. Nothing is distributed:
-``2*(x0 + x1)`` is one term. Inside terms, numeric factors move out of products, quotients, powers and roots, where they would only repeat
-the coefficient: :math:`\sqrt{2 + 2x} = \sqrt2\,\sqrt{1 + x}`.
+The top-level sum is split into terms, whose coefficients are linear: the fit finds them exactly. Nothing is
+distributed: ``2*(x0 + x1)`` is one term. Inside terms, numeric factors move out of products, quotients, powers and
+roots, where they would only repeat the coefficient: :math:`\sqrt{2 + 2x} = \sqrt2\,\sqrt{1 + x}`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -123,7 +123,10 @@ def _times(parts: Sum, factor: float) -> Sum:
 
 
 def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
-    """The canonical sum. With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it."""
+    """The canonical sum.
+
+    With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it.
+    """
 
     def leaf(token: float | str) -> Sum:
         if isinstance(token, float):
@@ -138,18 +141,21 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
         result = rule(*operands) if rule else None
         if result is None:
             result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-        return result
+        return _without_zeros(result) if tidy else result
 
     return expression.fold(leaf, node)
 
 
+def _without_zeros(parts: Sum) -> Sum:
+    return [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
+
+
 def _folded(op: Operator, operands: tuple[Sum, ...], *, explicit: bool) -> Sum | None:
     """One constant where all operands are constants."""
-    values = []
     for operand in operands:
-        if any(e is not None for _, _, e in operand):
+        if len(operand) > 1 or operand[0][2] is not None:  # constants of a sum are added up already
             return None
-        values.append(np.float64(math.fsum(c for c, _, _ in operand)))
+    values = [np.float64(operand[0][0]) for operand in operands]
     with np.errstate(all="ignore"):
         value = float(op.value(*values))
     return [(value, explicit, None)] if math.isfinite(value) else None
@@ -233,7 +239,7 @@ def _exp(operand: Sum) -> Sum | None:
     return [(math.exp(constant), True, _apply(OPERATORS["exp"], _build(rest)))]
 
 
-_RULES = {
+_RULES: dict[str, Callable[..., Sum | None]] = {
     "add": _add,
     "sub": lambda left, right: _add(left, _neg(right)),
     "neg": _neg,

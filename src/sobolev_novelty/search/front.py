@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from sobolev_novelty.search.engine import Candidate
 
-#: An error below this share of the target's variance counts as an exact fit: the equation is found, only rounding is left.
+#: An error below this share of the target's variance counts as an exact fit: the equation is found, only rounding is
+#: left.
 EXACT_NMSE = 1e-20
 #: Errors below this differ by rounding only and do not rank candidates.
 ROUNDING_NMSE = 1e-24
@@ -69,10 +70,11 @@ class ParetoFront:
 
 
 def select(front: ParetoFront) -> Candidate | None:
-    """The expression to report: the simplest exact fit, or else the largest R_base. No novelty enters here (Appendix D.1).
+    """The expression to report: the simplest exact fit, or else the largest R_base. No novelty enters here (Appendix
+    D.1).
 
-    An exact fit (:data:`EXACT_NMSE`) is preferred over a shorter approximation, because R_base would trade the last digits of a found
-    law for a node. ``None`` for an empty front.
+    An exact fit (:data:`EXACT_NMSE`) is preferred over a shorter approximation, because R_base would trade the last
+    digits of a found law for a node. ``None`` for an empty front.
     """
     exact = [c for c in front if c.nmse < EXACT_NMSE]
     if exact:

@@ -15,6 +15,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 
 Function = Callable[[Any], Any]
 
@@ -68,24 +69,23 @@ class Writer:
         """A positive power, or None where the operators cannot write it."""
         if exponent == 1.0:
             return base
-        if exponent == 0.5:
-            return Expression.of("sqrt", base) if self.has("sqrt") else self._general(base, exponent)
+        if exponent % 1.0 == 0.5 and self.has("sqrt"):
+            root = Expression.of("sqrt", base)
+            return root if exponent == 0.5 else self._times(self.power(base, exponent - 0.5), root)
         if not exponent.is_integer():
-            whole, root = self.power(base, exponent - exponent % 1.0), self.power(base, exponent % 1.0)
-            if exponent % 1.0 == 0.5 and whole is not None and root is not None and self.has("mul"):
-                return Expression.of("mul", whole, root)
             return self._general(base, exponent)
         for factor, name in ((2.0, "square"), (3.0, "cube")):
-            if exponent == factor and self.has(name):
-                return Expression.of(name, base)
-            if exponent > factor and exponent % factor == 0.0 and self.has(name):
+            if exponent % factor == 0.0 and self.has(name):
                 inner = self.power(base, exponent / factor)
                 return None if inner is None else Expression.of(name, inner)
-        rest = self.power(base, exponent - 2.0) if exponent > 2.0 else base
-        square = self.power(base, 2.0) if exponent > 2.0 else base
-        if rest is None or square is None or not self.has("mul"):
-            return self._general(base, exponent)
-        return Expression.of("mul", square, rest)
+        if exponent > 3.0 and self.has("square"):
+            return self._times(self.power(base, 2.0), self.power(base, exponent - 2.0))
+        return self._times(base, self.power(base, exponent - 1.0)) or self._general(base, exponent)
+
+    def _times(self, left: Expression | None, right: Expression | None) -> Expression | None:
+        if left is None or right is None or not self.has("mul"):
+            return None
+        return Expression.of("mul", left, right)
 
     def _general(self, base: Expression, exponent: float) -> Expression | None:
         return Expression.of("pow", base, exponent) if self.has("pow") else None
@@ -107,6 +107,25 @@ class Writer:
         for factor in factors:
             product = factor if product is None else Expression.of("mul", product, factor)
         return product
+
+    def rewritten(self, expression: Expression) -> Expression | None:
+        """The same expression with powers written in the allowed operators; None where that cannot be done.
+
+        Examples
+        --------
+        >>> str(Writer(("square", "div")).rewritten(Expression.of("div", "x0", Expression.of("pow", "x1", 2.0))))
+        'x0/square(x1)'
+        """
+
+        def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
+            if any(operand is None for operand in operands):
+                return None
+            known = [operand for operand in operands if operand is not None]
+            if op.name == "pow" and isinstance(known[1].head, float) and known[1].head > 0.0:
+                return self.power(known[0], known[1].head)
+            return Expression.of(op, *known) if self.has(op.name) else None
+
+        return expression.fold(Expression.of, node)
 
     def product(self, product: Product) -> Expression | None:
         """The product as an expression; None where the operators cannot write it."""
@@ -144,7 +163,9 @@ class Outer:
     write: Callable[[Writer, Expression], Expression | None]
 
     def is_allowed(self, writer: Writer) -> bool:
-        return writer.has(*(name for name in self.needs if name != "/")) and ("/" not in self.needs or writer.can_divide)
+        return writer.has(*(name for name in self.needs if name != "/")) and (
+            "/" not in self.needs or writer.can_divide
+        )
 
 
 def _unary(name: str) -> Callable[[Writer, Expression], Expression | None]:
@@ -194,6 +215,8 @@ OUTERS: dict[str, Outer] = {
         ),
         Outer("tanh", ("tanh",), _where(_within_one, np.arctanh), lambda s: 1.0 - np.tanh(s) ** 2, _unary("tanh")),
         Outer("exp - 1", ("exp", "add"), _where(lambda t: t > -1.0, np.log1p), np.exp, _shifted_exp(-1.0)),
-        Outer("exp + 1", ("exp", "add"), _where(lambda t: t > 1.0, lambda t: np.log(t - 1.0)), np.exp, _shifted_exp(1.0)),
+        Outer(
+            "exp + 1", ("exp", "add"), _where(lambda t: t > 1.0, lambda t: np.log(t - 1.0)), np.exp, _shifted_exp(1.0)
+        ),
     )
 }

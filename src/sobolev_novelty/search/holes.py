@@ -1,12 +1,15 @@
 r"""Partial expressions with one hole, what the hole must equal, and which terms of a library come near to it.
 
-A partial expression is :math:`g_1(M_2\cdot g_3(\dots(b_1 T_1 + b_2 T_2 + \square)))`: outer functions :math:`g` that can be undone, products
-:math:`M` that can be divided out, and the terms of the innermost sum. Undoing the outside gives the hole a target of its own.
+A partial expression is :math:`g_1(M_2\cdot g_3(\dots(b_1 T_1 + b_2 T_2 + \square)))`: outer functions :math:`g` that
+can be undone, products :math:`M` that can be divided out, and the terms of the innermost sum. Undoing the outside gives
+the hole a target of its own.
 
 Notation
 --------
-``t``  target of the hole on the library's rows;  ``w``  |dy/dt|: weighted by it, an error in the hole counts as it does in ``y``
-``V``  the library's terms times ``w``, each of unit length, float32, shape (n_terms, n_rows)
+``t``  target of the hole on the library's rows;  ``w``  |dy/dt|: weighted by it, an error in the hole counts as it does
+in ``y``
+``U``  values of the library's terms, shape (n_terms, n_rows); their weighted inner products are taken without weighting
+``U`` itself
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -56,23 +60,26 @@ class Hole:
     w: FloatArray
     library: Library
     version: int = -1
-    V: FloatArray = field(init=False)
+    lengths: FloatArray = field(init=False)
 
-    def columns(self) -> FloatArray:
-        """V, remade when the library has learned."""
+    def inner(self, column: FloatArray) -> FloatArray:
+        """Inner products of a (weighted) column with the library's weighted terms of unit length."""
+        return np.asarray(self.library.U @ (self.w * column).astype(np.float32) / self.unit())
+
+    def unit(self) -> FloatArray:
+        """Weighted lengths of the library's terms, remade when the library has learned."""
         if self.version != self.library.version:
-            weighted = self.library.U * self.w.astype(np.float32)
-            lengths = np.linalg.norm(weighted, axis=1, keepdims=True)
-            self.V = weighted / np.where(lengths > 1e-20, lengths, 1.0)
+            lengths = np.sqrt(self.library.squares @ (self.w**2).astype(np.float32))
+            self.lengths = np.where(lengths > 1e-20, lengths, 1.0)
             self.version = self.library.version
-        return self.V
+        return self.lengths
 
     def coefficients(self, terms: Sequence[Expression]) -> FloatArray | None:
         """Least squares of the target on the terms, weighted."""
         A = (self.library.values(terms) * self.w).T
         if not np.isfinite(A).all():
             return None
-        scale = np.linalg.norm(A, axis=0)
+        scale = np.abs(A).max(axis=0)
         if (scale == 0.0).any():
             return None
         b: FloatArray = np.linalg.lstsq(A / scale, self.t * self.w, rcond=1e-12)[0] / scale
@@ -103,37 +110,45 @@ def open_hole(steps: Sequence[Step], y: FloatArray, library: Library, writer: Wr
             return None
         w = np.where(valid, np.clip(w / typical, 0.0, 100.0), 0.0)
         t = np.where(valid, t, 0.0)
-    return Hole(t, w, library) if np.ptp(t[valid]) > 0.0 else None
+    return Hole(t, w, library) if np.ptp(t[valid]) > 0.0 and (t * w).any() else None
 
 
 @dataclass(slots=True)
 class Pursuit:
-    """Orthogonal matching pursuit in a hole, one term at a time; the caller picks."""
+    """Orthogonal matching pursuit in a hole, one term at a time.
+
+    The caller picks. The target is scaled to unit length.
+    """
 
     hole: Hole
     residual: FloatArray
     basis: list[FloatArray]
     rest: FloatArray  # squared length of each library column outside the basis
-    total: float
 
     @classmethod
     def start(cls, hole: Hole, terms: Sequence[Expression] = ()) -> Pursuit:
-        target = (hole.t * hole.w).astype(np.float64)
-        total = float(target @ target)
-        self = cls(hole, target, [], np.ones(len(hole.library), dtype=np.float32), total)
-        hole.columns()
+        target = hole.t * hole.w
+        target = target / np.max(np.abs(target))  # squares of what follows neither overflow nor vanish
+        target = target / np.linalg.norm(target)
+        self = cls(hole, target, [], np.ones(len(hole.library), dtype=np.float32))
         for column in hole.library.values(terms) if terms else ():
             self.add(column * hole.w)
         return self
 
     def gains(self) -> FloatArray:
         """Share of the target's squared length that each library term would explain in addition."""
-        V = self.hole.columns()
-        inner = V @ self.residual.astype(np.float32)
         with np.errstate(all="ignore"):
-            gains = inner**2 / np.maximum(self.rest, 1e-12)
+            gains = self.hole.inner(self.residual) ** 2 / np.maximum(self.rest, 1e-12)
         gains[self.rest < 1e-5] = 0.0  # in the span of what is there
-        return np.asarray(np.nan_to_num(gains, posinf=0.0) / max(self.total, 1e-300))
+        return np.asarray(np.nan_to_num(gains, posinf=0.0))
+
+    def best(self, n: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
+        """Places and gains of the ``n`` terms that would explain most, best first; only those that explain anything."""
+        gains = self.gains()
+        top = np.argpartition(-gains, min(n, len(gains)) - 1)[:n]
+        top = top[np.lexsort((top, -gains[top]))]
+        top = top[gains[top] > 0.0]
+        return top, gains[top]
 
     def add(self, column: FloatArray) -> None:
         """Take a (weighted) column into the basis."""
@@ -147,7 +162,7 @@ class Pursuit:
         q = direction / length
         self.basis.append(q)
         self.residual = self.residual - (q @ self.residual) * q
-        self.rest = self.rest - (self.hole.columns() @ q.astype(np.float32)) ** 2
+        self.rest = self.rest - self.hole.inner(q) ** 2
 
     def add_term(self, index: int) -> None:
         library = self.hole.library
@@ -156,7 +171,7 @@ class Pursuit:
     @property
     def unexplained(self) -> float:
         """Share of the target's squared length that is left."""
-        return float(self.residual @ self.residual) / max(self.total, 1e-300)
+        return float(self.residual @ self.residual)
 
 
 def power_law(hole: Hole) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[str, float], ...]]:
@@ -184,7 +199,9 @@ def power_law(hole: Hole) -> tuple[tuple[tuple[str, float], ...], tuple[tuple[st
     return tuple(sorted(every)), tuple(sorted(sure))
 
 
-def write_form(partial: Partial, coefficients: Sequence[float], products: dict[Expression, Product], writer: Writer) -> Expression | None:
+def write_form(
+    partial: Partial, coefficients: Sequence[float], products: dict[Expression, Product], writer: Writer
+) -> Expression | None:
     """The complete expression: terms with coefficients, inside the steps. None where the operators cannot write it."""
     whole: Expression | None = None
     merged: Product | None = None
@@ -195,7 +212,9 @@ def write_form(partial: Partial, coefficients: Sequence[float], products: dict[E
         whole = _sum(partial.terms, coefficients)
     for step in reversed(partial.steps):
         if isinstance(step, Product):
-            merged = (Product((), (whole,)) if merged is None and whole is not None else merged or Product()).times(step)
+            merged = (Product((), (whole,)) if merged is None and whole is not None else merged or Product()).times(
+                step
+            )
             continue
         if merged is not None:
             whole = _with_factor(writer.product(merged), factor)

@@ -1,8 +1,10 @@
-r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some rows.
+r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some
+rows.
 
 Notation
 --------
-``U``  values of the terms, shape (n_terms, n_rows), each scaled by its largest magnitude;  ``t``  a target on the same rows
+``U``  values of the terms, shape (n_terms, n_rows), each scaled by its largest magnitude;  ``t``  a target on the same
+rows
 ``w``  weights of the rows; columns and target are multiplied by them before lengths are taken
 """
 
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample
@@ -21,6 +24,9 @@ from sobolev_novelty.search.grammar import Product, Writer
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
+#: Monomials whose periodograms are looked at, and the numbers of cycles over the data.
+MAX_ARGUMENTS = 120
+CYCLES = np.arange(0.75, 12.0, 0.25)
 _SINGLE = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5)
 _PAIR = (1.0, 2.0, -1.0, -2.0, 0.5, 3.0)
 _TRIPLE = (1.0, -1.0, 2.0)
@@ -35,22 +41,35 @@ class Library:
     products : list of Product or None
         How a term is made up; ``None`` for a learned one.
     expressions : list of Expression
-    U : float32 array of shape (n_terms, n_rows)
+    U, squares : float32 array of shape (n_terms, n_rows)
+        Values, each term scaled by its largest magnitude, and their squares.
+    exact : float64 array of shape (n_terms, n_rows)
+        Values.
     """
 
     sample: Sample
     products: list[Product | None]
     expressions: list[Expression]
     U: FloatArray
+    squares: FloatArray
+    exact: FloatArray
     n_given: int
     known: set[Expression] = field(default_factory=set)
+    places: dict[Expression, int] = field(default_factory=dict)
     version: int = 0
+
+    def __post_init__(self) -> None:
+        self.places = {e: i for i, e in enumerate(self.expressions)}
 
     def __len__(self) -> int:
         return len(self.expressions)
 
     def values(self, expressions: Sequence[Expression]) -> FloatArray:
-        """Values on the library's rows, shape (n, n_rows)."""
+        """Values on the library's rows, shape (n, n_rows); those of its own terms are at hand."""
+        places = [self.places.get(e) for e in expressions]
+        known = [place for place in places if place is not None]
+        if len(known) == len(places):
+            return self.exact[known]
         return values_on(self.sample, expressions)
 
     def learn(self, expressions: Iterable[Expression]) -> None:
@@ -68,6 +87,9 @@ class Library:
         self.expressions = [self.expressions[i] for i in rest] + kept
         self.products = [self.products[i] for i in rest] + [None] * len(kept)
         self.U = np.concatenate([self.U[rest], _scaled(values[usable])])
+        self.squares = np.concatenate([self.squares[rest], self.U[len(rest) :] ** 2])
+        self.exact = np.concatenate([self.exact[rest], values[usable]])
+        self.places = {e: i for i, e in enumerate(self.expressions)}
         self.version += 1
 
 
@@ -76,58 +98,111 @@ def values_on(sample: Sample, expressions: Sequence[Expression]) -> FloatArray:
     return np.asarray(kernels.derivatives(kernels.compile_programs(expressions, sample.names), sample.X)[:, 0])
 
 
-def _usable(values: FloatArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _usable(values: FloatArray) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         largest = np.abs(values).max(axis=1)
-    return np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100)
+    return np.asarray(np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100))
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    return (values / np.abs(values).max(axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(values / np.abs(values).max(axis=1, keepdims=True), dtype=np.float32)
 
 
-def make_library(sample: Sample, writer: Writer, rng: np.random.Generator, max_terms: int = MAX_TERMS) -> Library:
+def make_library(
+    sample: Sample, writer: Writer, rng: np.random.Generator, *, y: FloatArray | None = None, max_terms: int = MAX_TERMS
+) -> Library:
     """All short products of powers and atoms, up to a cap; beyond it longer ones are drawn at random.
+
+    With a target ``y``, oscillations of it along monomials join the atoms.
 
     Examples
     --------
     >>> from sobolev_novelty.data import as_sample
     >>> library = make_library(as_sample(np.linspace(1, 2, 50)), Writer(("mul", "square")), np.random.default_rng(0))
     >>> [str(e) for e in library.expressions]
-    ['1', 'x0', 'square(x0)', 'square(x0)*x0', 'square(square(x0))']
+    ['1', 'x0', 'square(x0)', 'x0*square(x0)', 'square(square(x0))']
     """
     domains = {name: _domain(row) for name, row in zip(sample.names, sample.X, strict=True)}
     monomials = list(dict.fromkeys(_monomials(sample.names, domains)))
     atoms = atoms_of(sample.names, writer)
+    if y is not None:
+        atoms += periodic_atoms(sample, y, monomials, writer)
     small = [m for m in monomials if len(m.powers) == 1 and abs(m.powers[0][1]) <= 2.0]
     pairs = [m for m in monomials if len(m.powers) == 2]
-    tiers: list[list[Product]] = [
-        [Product(), *(m for m in monomials if len(m.powers) <= 1), *(Product((), (a,)) for a in atoms)],
-        pairs,
-        [Product(m.powers, (a,)) for a in atoms for m in small],
-        [m for m in monomials if len(m.powers) == 3],
-        [Product(m.powers, (a,)) for a in atoms for m in pairs],
-        [Product((), (a, b)) for a, b in combinations(atoms, 2)],
+    short = [Product(), *(m for m in monomials if len(m.powers) <= 1), *(Product((), (a,)) for a in atoms)]
+    singles = [Product((), (a,)) for a in atoms]
+    share = max_terms // 4
+    chosen = [
+        *short[:max_terms],
+        *_drawn(pairs, share, rng),
+        *_drawn([m for m in monomials if len(m.powers) == 3], share, rng),
+        *_drawn_products(singles, small, share, rng),
+        *_drawn_products(singles, pairs, share, rng),
+        *_drawn_products(singles, singles, share, rng),
     ]
-    chosen: list[Product] = []
-    for tier in tiers:
-        room = max_terms - len(chosen)
-        share = room if tier is tiers[0] else max(0, min(room, max_terms // 3))
-        picks = range(len(tier)) if len(tier) <= share else sorted(rng.choice(len(tier), share, replace=False).tolist())
-        chosen += [tier[i] for i in picks]
+    chosen = list(dict.fromkeys(chosen))[:max_terms]
     written = [(p, writer.product(p)) for p in chosen]
     pairs_kept = [(p, e) for p, e in written if e is not None]
     values = values_on(sample, [e for _, e in pairs_kept])
     usable = _usable(values)
     kept = [pair for pair, keep in zip(pairs_kept, usable, strict=True) if keep]
     expressions = [e for _, e in kept]
-    return Library(
-        sample, [p for p, _ in kept], expressions, _scaled(values[usable]), len(kept), set(expressions)
-    )
+    U = _scaled(values[usable])
+    return Library(sample, [p for p, _ in kept], expressions, U, U**2, values[usable], len(kept), set(expressions))
+
+
+def _drawn(products: Sequence[Product], n: int, rng: np.random.Generator) -> list[Product]:
+    """All of them, or ``n`` at random in their order."""
+    if len(products) <= n:
+        return list(products)
+    return [products[i] for i in np.sort(rng.choice(len(products), n, replace=False))]
+
+
+def _drawn_products(
+    left: Sequence[Product], right: Sequence[Product], n: int, rng: np.random.Generator
+) -> list[Product]:
+    """Products of a left and a right factor: all, or ``n`` at random."""
+    size = len(left) * len(right)
+    if size == 0:
+        return []
+    picks = np.arange(size) if size <= n else np.sort(rng.choice(size, n, replace=False))
+    return [
+        left[i // len(right)].times(right[i % len(right)])
+        for i in picks.tolist()
+        if left[i // len(right)] is not right[i % len(right)]
+    ]
+
+
+def periodic_atoms(
+    sample: Sample, y: FloatArray, monomials: Sequence[Product], writer: Writer, n_best: int = 4
+) -> list[Expression]:
+    """sin(c u) and cos(c u) for the monomials u and frequencies c that explain most of ``y`` (a periodogram each)."""
+    found: list[tuple[float, Expression]] = []
+    target = y - y.mean()
+    total = float(target @ target)
+    if not writer.has("mul", "sin", "cos") or not 0.0 < total < np.inf:
+        return []
+    arguments = [m for m in monomials if all(abs(p) == 1.0 for _, p in m.powers)][:MAX_ARGUMENTS]
+    written = [e for e in (writer.product(m) for m in arguments) if e is not None]
+    for expression, u in zip(written, values_on(sample, written), strict=True):
+        span = float(np.ptp(u))
+        if not 0.0 < span < np.inf:
+            continue
+        c = 2.0 * np.pi / span * CYCLES
+        phase = np.outer(c, u)
+        waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)  # (frequency, 2, row)
+        waves -= waves.mean(axis=2, keepdims=True)
+        inner = waves @ target
+        gram = waves @ waves.transpose(0, 2, 1) + 1e-9 * len(y) * np.eye(2)
+        explained = np.einsum("fi,fi->f", inner, np.linalg.solve(gram, inner[:, :, None])[:, :, 0]) / total
+        best = int(np.argmax(explained))
+        found.append((float(explained[best]), Expression.of("mul", float(c[best]), expression)))
+    found.sort(key=lambda entry: -entry[0])
+    return [Expression.of(name, argument) for _, argument in found[:n_best] for name in ("sin", "cos")]
 
 
 def _domain(row: FloatArray) -> str:
-    """"positive", "signed" (never near zero) or "any"."""
+    """ "positive", "signed" (never near zero) or "any"."""
     smallest = float(np.min(np.abs(row)))
     if smallest < 1e-6 * float(np.max(np.abs(row))):
         return "any"
@@ -211,7 +286,8 @@ def _of_pair(a: Expression, b: Expression, writer: Writer) -> list[Expression]:
         both = [Expression.of("add", *squares), Expression.of("sub", *squares)]
         if writer.has("div"):
             both += [
-                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y))) for x, y in ((a, b), (b, a))
+                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y)))
+                for x, y in ((a, b), (b, a))
             ]
         for s in both:
             found += [s, writer.quotient(None, s) if writer.can_divide else None]

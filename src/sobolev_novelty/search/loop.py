@@ -1,7 +1,7 @@
 """The loop: it fits what an engine proposes, scores it, counts the budget, keeps the front and decides when to stop.
 
-With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed, not on the number of
-threads.
+With a budget in evaluations the result depends on the data, the engine and the seed only: not on the machine's speed,
+not on the number of threads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
@@ -112,6 +111,7 @@ def run(
     engine: Engine,
     budget: Budget,
     rng: np.random.Generator,
+    *,
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
 ) -> SearchResult:
@@ -138,17 +138,16 @@ def run(
     True
     """
     search = _Search(problem, budget, n_jobs, tuple(callbacks))
-    novelty_calls = 0
     try:
-        search.evaluate([*problem.guesses, Expression.of(1.0)])
-        state = engine.start(problem, rng)
-        while not search.stop_reason:
-            novelty_calls = state.n_novelty_calls
-            state = _round(search, engine, state, rng)
-        novelty_calls = state.n_novelty_calls
+        # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
+        with np.errstate(all="ignore"):
+            search.evaluate([*problem.guesses, Expression.of(1.0)])
+            state = engine.start(problem, rng)
+            while not search.stop_reason:
+                state = _round(search, engine, state, rng)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
-    return SearchResult(search.front, search.n_evaluations, novelty_calls, search.seconds, search.stop_reason)
+    return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
 
 
 def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generator) -> State:
@@ -209,15 +208,22 @@ class _Search:
     def evaluate_batch(self, proposals: Sequence[Expression]) -> list[Candidate]:
         fresh = [form for form in dict.fromkeys(proposals) if form not in self.seen]
         valid = [form for form in fresh if self.is_valid(form)]
-        self.seen.update((form, failed(form)) for form in fresh if form not in set(valid))
+        if len(valid) < len(fresh):
+            self.seen.update((form, failed(form)) for form in fresh if not self.is_valid(form))
         splits = {form: split_form(form) for form in valid}
         keys = {form: frozenset(split.terms) for form, split in splits.items()}
         prints = self.fingerprints(splits)
         queue: dict[frozenset[Expression], Expression] = {}
-        for form in valid:
-            if keys[form] not in self.fits and not self.is_repeated(form, prints.get(form)):
-                queue.setdefault(keys[form], form)
-        self.fit([(form, splits[form]) for form in self.affordable(list(queue.values()))], keys, prints)
+        queued_prints: set[frozenset[bytes] | None] = set()
+        for form in sorted(valid, key=len):  # of equals the simplest is fitted
+            fingerprint = prints.get(form)
+            is_new = keys[form] not in self.fits and keys[form] not in queue
+            if is_new and fingerprint not in queued_prints and not self.is_repeated(form, fingerprint):
+                queue[keys[form]] = form
+                queued_prints |= set() if fingerprint is None else {fingerprint}
+        chosen = set(queue.values())
+        in_turn = self.affordable([form for form in valid if form in chosen])
+        self.fit([(form, splits[form]) for form in in_turn], keys, prints)
         for form in valid:
             known = self.fits.get(keys[form])
             if known is None and form in prints:
@@ -240,7 +246,10 @@ class _Search:
         return forms if limit is None else forms[: max(0, limit - self.n_evaluations)]
 
     def fingerprints(self, splits: dict[Expression, Form]) -> dict[Expression, frozenset[bytes]]:
-        """Directions of the terms' values on a few rows: equal ones span the same fits. Only for forms without free constants."""
+        """Directions of the terms' values on a few rows.
+
+        Equal ones span the same fits. Only for forms without free constants.
+        """
         fixed = {form: split for form, split in splits.items() if split.n_free == 0}
         if not fixed:
             return {}
@@ -314,14 +323,3 @@ def scored(form: Expression, fit: Fitted) -> Candidate:
 def failed(form: Expression) -> Candidate:
     """A candidate that could not be fitted: infinite error, score 0."""
     return Candidate(form, form, math.inf, 0.0)
-
-
-def uses_only(form: Expression, operators: Sequence[str]) -> bool:
-    """Whether a form is made of these operators alone.
-
-    Examples
-    --------
-    >>> uses_only(Expression.of("sin", "x0"), ("add", "sin"))
-    True
-    """
-    return all(token.name in operators for token in form.tokens if isinstance(token, Operator))

@@ -1,12 +1,14 @@
 r"""Monte Carlo tree search over partial expressions, plain and Sobolev-guided (Appendix D.2).
 
-A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper confidence bound,
-*expansion* adds an outer function, a factor or a term, *simulation* completes the expression several times over with terms that come near to
-what the hole must equal, and *backpropagation* hands the reward up. Many rollouts make one round; their forms are fitted together.
+A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper
+confidence bound, *expansion* adds an outer function, a factor or a term, *simulation* completes the expression several
+times over with terms that come near to what the hole must equal, and *backpropagation* hands the reward up. Many
+rollouts make one round; their forms are fitted together.
 
-The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base are reranked by R_SN,
-the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts only if R_base does not drop), R_SN is what is
-backpropagated, and new child nodes are tried in the order of what their term adds to the behaviour of those already there.
+The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base
+are reranked by R_SN, the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts
+only if R_base does not drop), R_SN is what is backpropagated, and new child nodes are tried in the order of what their
+term adds to the behaviour of those already there.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ NOVELTY_ROWS = 400
 MAX_HOLES = 24
 #: Child terms considered at an expansion.
 N_CHILD_TERMS = 24
+#: Endings tried at each stage of a rollout.
+N_ENDINGS = 4
 #: Candidates whose terms the library learns.
 N_TEACHERS = 8
 
@@ -102,6 +106,7 @@ class MCTS(Engine):
     def __init__(
         self,
         guidance: SobolevGuidance | None = None,
+        *,
         exploration: float = 0.1,
         n_rollouts: int = 16,
         max_terms: int = 6,
@@ -119,7 +124,8 @@ class MCTS(Engine):
         rows = _spread(problem.sample.n_samples, SCREEN_ROWS, rng)
         sample = problem.sample.rows(rows)
         writer = Writer(problem.operators)
-        library = make_library(sample, writer, rng)
+        y = np.ascontiguousarray(problem.y[rows])
+        library = make_library(sample, writer, rng, y=y)
         known = {e: p for e, p in zip(library.expressions, library.products, strict=True) if p is not None}
         return TreeState(
             problem=problem,
@@ -127,7 +133,7 @@ class MCTS(Engine):
             library=library,
             writer=writer,
             products=known,
-            y=np.ascontiguousarray(problem.y[rows]),
+            y=y,
             novelty_sample=problem.sample.rows(_spread(problem.sample.n_samples, NOVELTY_ROWS, rng)),
         )
 
@@ -146,12 +152,11 @@ class MCTS(Engine):
     def observe(self, state: State, scored: list[Candidate]) -> State:
         assert isinstance(state, TreeState)
         by_form = {candidate.form: candidate for candidate in scored}
-        rewards = {c.form: c.score for c in scored}
-        if self.guidance is not None:
-            rewards |= self._guided(state, scored, by_form)
-        for node, forms in state.pending:
-            reward = max((rewards[form] for form in forms if form in rewards), default=0.0)
-            _backpropagate(node, reward)
+        if self.guidance is None:
+            for node, forms in state.pending:
+                _backpropagate(node, max((by_form[form].score for form in forms if form in by_form), default=0.0))
+        else:
+            self._observe_guided(state, by_form, self.guidance)
         self._learn(state, scored)
         return state
 
@@ -261,24 +266,39 @@ class MCTS(Engine):
     def _completions(
         self, state: TreeState, partial: Partial, hole: Hole, rng: np.random.Generator
     ) -> list[Expression | None]:
-        """One random pursuit; every stage of it is a complete form."""
-        assert state.writer is not None
-        pursuit = Pursuit.start(hole, partial.terms)
+        """One random pursuit; every stage of it is a complete form. It ends with an exchange of terms."""
         forms: list[Expression | None] = [self._complete(state, partial, hole)]
-        room = self.max_terms - len(partial.terms)
+        n_fixed = len(partial.terms)
+        if n_fixed == 0 and rng.random() < 0.5:
+            partial = partial.plus(Expression.of(1.0))  # then what counts is correlation, not the angle
+        pursuit = Pursuit.start(hole, partial.terms)
         greed = (0.0, 2.0, 6.0)[rng.integers(3)]
-        for _ in range(rng.integers(0 if partial.terms else 1, room + 1)):
-            gains = pursuit.gains()
-            top = np.argpartition(-gains, min(12, len(gains) - 1))[:12]
-            top = top[np.lexsort((top, -gains[top]))]
-            if not gains[top[0]] > 0.0:
+        for _ in range(rng.integers(0 if n_fixed else 1, self.max_terms - len(partial.terms) + 1)):
+            top, gains = pursuit.best(12)
+            if len(top) == 0:
                 break
-            pick = int(top[_draw(gains[top], greed, rng)])
+            forms += [self._complete(state, partial.plus(hole.library.expressions[i]), hole) for i in top[:N_ENDINGS]]
+            pick = int(top[_draw(gains, greed, rng)])
             pursuit.add_term(pick)
             partial = partial.plus(hole.library.expressions[pick])
             forms.append(self._complete(state, partial, hole))
             if pursuit.unexplained < 1e-20:
                 break
+        return forms + self._exchanges(state, partial, n_fixed, hole)
+
+    def _exchanges(self, state: TreeState, partial: Partial, n_fixed: int, hole: Hole) -> list[Expression | None]:
+        """Each term of the rollout in turn gives way to the one that does best beside the others."""
+        forms: list[Expression | None] = []
+        terms = list(partial.terms)
+        for j in range(n_fixed, len(terms)):
+            if len(terms) < 2:
+                break
+            others = terms[:j] + terms[j + 1 :]
+            top, _ = Pursuit.start(hole, others).best(1)
+            if len(top) == 0 or hole.library.expressions[top[0]] == terms[j]:
+                continue
+            terms[j] = hole.library.expressions[top[0]]
+            forms.append(self._complete(state, Partial(partial.steps, tuple(terms)), hole))
         return forms
 
     def _complete(self, state: TreeState, partial: Partial, hole: Hole) -> Expression | None:
@@ -290,27 +310,56 @@ class MCTS(Engine):
 
     # --- guidance and memory
 
-    def _guided(
-        self, state: TreeState, scored: Sequence[Candidate], by_form: dict[Expression, Candidate]
-    ) -> dict[Expression, float]:
-        """R_SN of the pool; sets up the delete-and-refit trial of the next round and settles the last one (Appendix D.2)."""
-        assert self.guidance is not None
-        if state.trial is not None:
-            form, node, before = state.trial
-            after = by_form.get(form)
-            if after is not None and after.score >= before.score:
-                _backpropagate(node, after.score - self.guidance.weight * self._penalty(state, after)[0])
-            state.trial = None
-        pool = sorted(dict.fromkeys(scored), key=lambda c: -c.score)[: self.guidance.pool_size]
-        judged = [(c, *self._penalty(state, c)) for c in pool if c.score > 0.0]
-        guided = {c.form: c.score - self.guidance.weight * penalty for c, penalty, _ in judged}
-        if judged:
-            top, _, report = max(judged, key=lambda entry: guided[entry[0].form])
-            node = next((node for node, forms in state.pending if top.form in forms), None)
-            reduced = None if report is None else _without_weakest(report)
-            if reduced is not None and node is not None:
-                state.trial = (reduced, node, top)
-        return guided
+    def _observe_guided(
+        self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance
+    ) -> None:
+        """Rerank the round's pool by R_SN, backpropagate, and set up the delete-and-refit trial (Appendix D.2)."""
+        self._settle_trial(state, by_form, guidance)
+        ordered = sorted(by_form.values(), key=lambda c: -c.score)
+        pool = {c.form for c in ordered[: guidance.pool_size]}
+        top: tuple[float, Node, Candidate, NoveltyReport] | None = None
+        for node, forms in state.pending:
+            ranked = sorted((by_form[f] for f in forms if f in by_form), key=lambda c: -c.score)
+            found = self._select(state, [c for c in ranked if c.form in pool and c.score > 0.0], guidance)
+            if found is None:
+                # Outside the pool no novelty is computed: the full penalty stands for it.
+                _backpropagate(node, max(ranked[0].score - guidance.weight, 0.0) if ranked else 0.0)
+                continue
+            reward, candidate, report = found
+            _backpropagate(node, reward)
+            if report is not None and (top is None or reward > top[0]):
+                top = (reward, node, candidate, report)
+        if top is not None:
+            assert state.writer is not None
+            reduced = _without_weakest(top[3], state.writer)
+            state.trial = None if reduced is None else (reduced, top[1], top[2])
+
+    def _select(
+        self, state: TreeState, ranked: Sequence[Candidate], guidance: SobolevGuidance
+    ) -> tuple[float, Candidate, NoveltyReport | None] | None:
+        """The candidate with the largest R_SN, of candidates sorted by R_base.
+
+        The penalty is never negative: once R_base falls to the best R_SN, the rest need not be looked at.
+        """
+        best: tuple[float, Candidate, NoveltyReport | None] | None = None
+        for candidate in ranked:
+            if best is not None and candidate.score <= best[0]:
+                break
+            penalty, report = self._penalty(state, candidate)
+            guided = candidate.score - guidance.weight * penalty
+            if best is None or guided > best[0]:
+                best = (guided, candidate, report)
+        return best
+
+    def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance) -> None:
+        """The shortened form counts only if its R_base did not drop."""
+        if state.trial is None:
+            return
+        form, node, before = state.trial
+        after = by_form.get(form)
+        if after is not None and after.score >= before.score:
+            _backpropagate(node, after.score - guidance.weight * self._penalty(state, after)[0])
+        state.trial = None
 
     def _penalty(self, state: TreeState, candidate: Candidate) -> tuple[float, NoveltyReport | None]:
         """Mean squared shortfall of the novelties, 1 where they cannot be computed; and the report."""
@@ -366,7 +415,10 @@ def _promise(hole: Hole) -> float:
 
 
 def _factors(state: TreeState, hole: Hole) -> list[Step]:
-    """Products worth dividing out: what a power law is sure of, whole and one by one, and sums and differences of two inputs."""
+    """Products worth dividing out.
+
+    What a power law is sure of, whole and one by one, and sums and differences of two inputs.
+    """
     _, sure = power_law(hole)
     steps: list[Step] = [Product(sure)] if sure else []
     if len(sure) > 1:
@@ -380,10 +432,10 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
     return [*steps, *atoms[:6]]
 
 
-def _without_weakest(report: NoveltyReport) -> Expression | None:
+def _without_weakest(report: NoveltyReport, writer: Writer) -> Expression | None:
     """The expression without its low-novelty term of smallest independent contribution; None where all are novel."""
     low = np.flatnonzero(report.nu < report.tau)
     if len(low) == 0 or report.terms is None or len(report.terms) < 2:
         return None
     weakest = min(low, key=lambda i: float(report.contribution[i]))
-    return sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest])
+    return writer.rewritten(sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest]))

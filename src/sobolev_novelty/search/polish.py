@@ -1,11 +1,12 @@
 r"""Constants of a fitted expression, polished on more rows than fit into a search.
 
-Gauss–Newton with the Jacobian taken in blocks of rows: each block is reduced to its triangular factor, and factors combine
-(:mod:`sobolev_novelty.projection`), so memory does not grow with the number of rows.
+Gauss–Newton with the Jacobian taken in blocks of rows: each block is reduced to its triangular factor, and factors
+combine (:mod:`sobolev_novelty.projection`), so memory does not grow with the number of rows.
 
 Notation
 --------
-``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``  residuals
+``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``
+residuals
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from sobolev_novelty.search.forms import Form, assemble, split_form
 #: Rows of one block.
 BLOCK_ROWS = 32_768
 N_STEPS = 6
+#: A step that lowers the error by less than this share ends the polishing.
+CONVERGED = 1e-7
 
 
 def relative_error(
@@ -66,19 +69,19 @@ def polished(
     best, best_error = expression, relative_error(expression, X, y, weights, names)
     terms = form.terms
     coefficients = np.zeros(len(terms))
-    for _ in range(N_STEPS):
-        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root, names)
+    for k in range(N_STEPS):
+        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root=root, names=names)
         if step is None:
             break
         coefficients = coefficients + step[: len(terms)]
         terms = _moved(terms, form.free, step[len(terms) :])
         trial = assemble(terms, coefficients.tolist())
         error = relative_error(trial, X, y, weights, names)
-        if not error < best_error * (1.0 - 1e-12):
-            if best is not expression or form.n_free == 0:
-                break
-            continue
-        best, best_error = trial, error
+        gain = 1.0 - error / best_error if best_error > 0.0 else 0.0
+        if gain > 0.0:
+            best, best_error = trial, error
+        if gain < CONVERGED and (k > 0 or form.n_free == 0):  # the first step is linear: the constants are yet to move
+            break
     return best
 
 
@@ -87,7 +90,7 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 
 
 def _gauss_newton_step(
-    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, root: FloatArray | None, names: tuple[str, ...]
+    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, *, root: FloatArray | None, names: tuple[str, ...]
 ) -> FloatArray | None:
     """Change of the coefficients and free constants that solves the linearised problem; None where it is not finite."""
     programs = kernels.compile_programs(form.terms, names)
@@ -116,7 +119,7 @@ def _moved(terms: tuple[Expression, ...], free: tuple[bool, ...], step: FloatArr
     moved = []
     start = 0
     for term in terms:
-        constants = np.array(term.constants)
-        moved.append(term.with_constants(constants + step[start : start + len(constants)]))
-        start += len(constants)
+        n_constants = len(term.constants)
+        moved.append(term.with_constants((np.array(term.constants) + step[start : start + n_constants]).tolist()))
+        start += n_constants
     return tuple(moved)

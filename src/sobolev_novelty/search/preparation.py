@@ -1,7 +1,8 @@
-"""From the user's table to the problem an engine sees: equal rows merged, columns and rows chosen where there are too many.
+"""From the user's table to the problem an engine sees: equal rows merged, columns and rows chosen where there are too
+many.
 
-Rows are brought into a fixed order and equal ones are merged into one with their joint weight. A row of weight two and a row given twice are
-then the same problem, and the order of the rows does not matter.
+Rows are brought into a fixed order and equal ones are merged into one with their joint weight. A row of weight two and
+a row given twice are then the same problem, and the order of the rows does not matter.
 """
 
 from __future__ import annotations
@@ -91,9 +92,9 @@ def merged_rows(
 def chosen_columns(X: FloatArray, y: FloatArray, n_columns: int = MAX_COLUMNS) -> IndexArray:
     """Columns worth searching on: all that vary, or the best ``n_columns`` of them.
 
-    Columns are ranked by correlation with the target, by rank correlation, by mutual information and by the importance in a forest of
-    randomised trees; a column's place is the best of its four ranks, then their sum. The trees have a fixed seed: the choice is a
-    function of the data.
+    Columns are ranked by correlation with the target, by rank correlation, by mutual information and by the importance
+    in a forest of randomised trees; a column's place is the best of its four ranks, then their sum. The trees have a
+    fixed seed: the choice is a function of the data.
     """
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
     if len(varying) == 0:
@@ -125,4 +126,4 @@ def _correlations(Z: FloatArray, y: FloatArray) -> FloatArray:
     target = y - y.mean()
     lengths = np.linalg.norm(centred, axis=0) * np.linalg.norm(target)
     with np.errstate(all="ignore"):
-        return np.nan_to_num(centred.T @ target / lengths)
+        return np.asarray(np.nan_to_num(centred.T @ target / lengths))

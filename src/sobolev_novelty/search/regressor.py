@@ -68,9 +68,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     expression_ : Expression
-        The chosen equation, in the names of the columns: the simplest exact fit, otherwise the best accuracy–complexity score.
+        The chosen equation, in the names of the columns: the simplest exact fit, otherwise the best accuracy–complexity
+        score.
     equations_ : DataFrame
-        The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty, expression.
+        The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty,
+        expression.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
     stop_reason_ : str
@@ -122,8 +124,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         checkpoint : path, optional
-            A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from the equations in it
-            and with the rest of the budget. The engine's own memory is not in it: the resumed run is as good, not bit for bit the same.
+            A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from
+            the equations in it and with the rest of the budget. The engine's own memory is not in it: the resumed run
+            is as good, not bit for bit the same.
         """
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
@@ -148,7 +151,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any, index: int | None = None) -> FloatArray:
-        """Values of the chosen equation, or of row ``index`` of ``equations_``; ``nan`` or ``inf`` outside its domain."""
+        """Values of the chosen equation, or of row ``index`` of ``equations_``.
+
+        ``nan`` or ``inf`` outside its domain.
+        """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         expression = self._equation(index)
@@ -174,9 +180,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         rows = [
-            f"{row.complexity} & {row.loss:.{precision}g} & {row.score:.{precision}f} & "
-            f"{'--' if math.isnan(row.min_novelty) else f'{row.min_novelty:.2f}'} & ${to_latex(row.expression)}$ \\\\"
-            for row in self.equations_.itertuples()
+            f"{row['complexity']} & {row['loss']:.{precision}g} & {row['score']:.{precision}f} & "
+            f"{'--' if math.isnan(row['min_novelty']) else format(row['min_novelty'], '.2f')} & "
+            f"${to_latex(row['expression'])}$ \\\\"
+            for row in self.equations_.to_dict("records")
         ]
         head = "Complexity & Loss & Score & Lowest novelty & Equation \\\\"
         return "\n".join(
@@ -244,7 +251,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = {f"x{k}": name for k, name in enumerate(self._names())}
         with live_display(self.verbose, names, budget) as show:
             callbacks = [show] if saved is None else [show, saved.callback(names)]
-            return run(problem, engine, budget, rng, _n_threads(self.n_jobs), callbacks)
+            return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=callbacks)
 
     def _engine(self) -> Engine:
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)

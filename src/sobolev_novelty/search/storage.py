@@ -1,4 +1,7 @@
-"""Models as JSON files: equations as text, names and settings. Reading one parses text with the package's own grammar and runs nothing."""
+"""Models as JSON files.
+
+Equations as text, names and settings. Reading one parses text with the package's own grammar and runs nothing.
+"""
 
 from __future__ import annotations
 

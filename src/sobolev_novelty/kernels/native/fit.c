@@ -13,12 +13,12 @@
 #include "kernel.h"
 
 #define DEPENDENT 1e-9       /* as in numpy_kernel.py */
-#define CONVERGED_STEP 1e-12
+#define CONVERGED_STEP 1e-10
 #define REDUNDANT 1e-6
 #define EXACT 1e-28
 #define COARSE 1e-8          /* smallest pivot of the normalised Phi'Phi that the products can be trusted with */
 #define REFINE 0.1           /* below this pivot b is refined once */
-#define CHUNK 512
+#define CHUNK 256
 
 enum { CONVERGED, MAX_ITERATIONS, SINGULAR, NON_FINITE };
 
@@ -99,13 +99,20 @@ static void leave(void *pointer) {
 
 static double *column(const Problem *p, int32_t k) { return p->own->Z + (int64_t)k * p->context->n_padded; }
 
-/* Phi and J at the constants in job->constants, and the products of all columns. */
-static void evaluate(Problem *p) {
+/* Weights, and zeros where the rows are padding. */
+static void finish_column(Problem *p, int32_t k) {
+    const Context *c = p->context;
+    int64_t N = c->call->inputs.n_rows;
+    if (c->root) c->call->hot->scale(column(p, k), c->root, N);
+    for (int64_t i = N; i < c->n_padded; i++) column(p, k)[i] = 0.0;
+}
+
+/* Phi and J at the constants in job->constants, and the products of all columns. Terms without a free constant stay. */
+static void evaluate(Problem *p, int is_first) {
     const Context *c = p->context;
     const Call *call = c->call;
     const Inputs *in = &call->inputs;
     Workspace *ws = &p->own->ws;
-    int64_t N = in->n_rows;
     int32_t next_free = p->m;
     for (int32_t t = 0; t < p->m; t++) {
         int64_t program = p->first + t, constant = call->population.constant_offsets[program];
@@ -113,6 +120,7 @@ static void evaluate(Problem *p) {
         int32_t first_free = next_free;
         for (int64_t k = constant; k < call->population.constant_offsets[program + 1]; k++) next_free += c->job->free_constants[k];
         int want = next_free > first_free ? WANT_CONSTANTS : WANT_VALUES;
+        if (want == WANT_VALUES && !is_first) continue;
         plan(ws, &call->population, program, c->job->constants + constant, free_constants, want);
         for (Tile s = tile_at(in, 0, ws->tile); s.real; s = tile_at(in, s.row + s.real, ws->tile)) {
             double *out = column(p, t) + s.row;
@@ -125,12 +133,10 @@ static void evaluate(Problem *p) {
                 call->hot->gradient(ws, s.n, out, WANT_CONSTANTS);
             }
         }
+        finish_column(p, t);
+        for (int32_t k = first_free; k < next_free; k++) finish_column(p, k);
     }
     memset(p->gram, 0, (size_t)p->w * (size_t)p->w * sizeof(double));
-    for (int32_t k = 0; k < p->w - 1; k++) {
-        if (c->root) call->hot->scale(column(p, k), c->root, N);
-        for (int64_t i = N; i < c->n_padded; i++) column(p, k)[i] = 0.0;
-    }
     for (int64_t row = 0; row < c->n_padded; row += CHUNK) {
         for (int32_t k = 0; k < p->w - 1; k++) p->own->columns[k] = column(p, k) + row;
         p->own->columns[p->w - 1] = c->y + row;
@@ -273,10 +279,10 @@ static void linearise(Problem *p, const int32_t *kept, int32_t n_kept, int by_co
 }
 
 /* The linear fit at the constants in job->constants. 1 and everything updated where its loss is below the given one. */
-static int try_constants(Problem *p, double bound) {
+static int try_constants(Problem *p, double bound, int is_first) {
     const Context *c = p->context;
     int32_t *kept = p->own->kept, n_kept = 0;
-    evaluate(p);
+    evaluate(p, is_first);
     for (int32_t i = 0; i < p->m; i++) {
         double square = product(p, i, i);
         if (!isfinite(square)) return 0;
@@ -322,7 +328,7 @@ static int iterate(Problem *p) {
         for (int32_t k = 0; k < p->q; k++) promised += p->step[k] * p->slope[k];
         if (promised <= CONVERGED_STEP * before) return CONVERGED;
         for (int32_t k = 0; k < p->q; k++) job->constants[p->own->free_index[k]] = p->theta[k] + p->step[k];
-        if (!try_constants(p, before)) {
+        if (!try_constants(p, before, 0)) {
             damping *= 10.0;
             continue;
         }
@@ -362,7 +368,7 @@ static void task(void *pointer, void *own_pointer, int64_t candidate) {
     job->loss[candidate] = INFINITY;
     job->status[candidate] = NON_FINITE;
     for (size_t t = 0; t < m; t++) job->coefficients[p.first + (int64_t)t] = 0.0;
-    if (!try_constants(&p, INFINITY)) return;
+    if (!try_constants(&p, INFINITY, 1)) return;
     int status = p.q && job->n_iterations && p.has_step ? iterate(&p) : CONVERGED;
     for (int32_t k = 0; k < p.q; k++) job->constants[own->free_index[k]] = p.theta[k];
     memcpy(job->coefficients + p.first, p.b, m * sizeof(double));

@@ -3,6 +3,14 @@
 
 #include "hot.h"
 #include "vectormath.h"
+#include "fastmath.h"
+
+#define EXP exp_fast
+#define LOG log_fast
+#define SIN sin_fast
+#define COS cos_fast
+#define EXP_PLAIN exp_plain
+#define LOG_PLAIN log_plain
 
 #include "hot_forward.h"
 #include "hot_backward.h"

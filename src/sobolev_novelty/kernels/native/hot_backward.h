@@ -28,7 +28,7 @@ static void push_unary(const Step *p, double s, const double *G, double *D, int 
     const double *A = p->A, *V = p->V;
     int64_t n = p->n;
     (void)V;
-    switch (p->op) {
+    switch (p->op == OP_SIN || p->op == OP_COS ? for_tile(p->op, A, n) : p->op) {
 #define LOAD                                                                                                            \
     double a = A[i], v = V[i];                                                                                          \
     (void)a, (void)v

@@ -111,7 +111,7 @@ void ISA(absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m) {
     for (int32_t k = 0; k < m; k++) {
         double *x = B + k * ldb, *row = R + (int64_t)k * m;
         double sigma = ISA(dot)(x, x, n), alpha = row[k];
-        if (sigma == 0.0) continue;
+        if (sigma < 1e-280) continue; /* the columns are of order one: nothing is lost, and 1 / (beta v0) stays finite */
         double beta = __builtin_sqrt(alpha * alpha + sigma);
         if (alpha > 0.0) beta = -beta;
         double v0 = alpha - beta, factor = 1.0 / (beta * v0);

@@ -3,7 +3,19 @@
 #define ROWS(n) _Pragma("GCC ivdep") for (int64_t i = 0, end = (n) & -(int64_t)LANES; i < end; i++)
 enum { VECTORS, SCALAR_RIGHT, SCALAR_LEFT };
 
+/* The form of an operator for what this tile holds. */
+static inline int for_tile(int op, const double *A, int64_t n) {
+    switch (op) {
+        case OP_SIN: return has_between(A, n, LARGE_ANGLE, 0x1.fffffffffffffp1023) ? OP_SIN_LARGE : op;
+        case OP_COS: return has_between(A, n, LARGE_ANGLE, 0x1.fffffffffffffp1023) ? OP_COS_LARGE : op;
+        case OP_EXP: return has_between(A, n, 700.0, __builtin_inf()) ? op : OP_EXP_PLAIN;
+        case OP_LOG: return are_normal(A, n) ? OP_LOG_PLAIN : op;
+        default: return op;
+    }
+}
+
 static void forward(int op, int kind, int64_t n, const double *A, const double *B, double sa, double sb, double *D) {
+    op = for_tile(op, A, n);
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND)                                                                                   \
     case OP_##NAME:                                                                                                     \

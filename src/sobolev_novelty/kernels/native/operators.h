@@ -1,8 +1,8 @@
 /* The operator table of operators.py, row by row: value, first and second partial derivatives.
  *
  * a, b are the operands and v the value. The position of a row is its opcode, from 1; ARITY says in which of the two
- * lists the row's formulas stand. Append new rows at the end. The rows after N_OPERATORS are pow with a constant exponent,
- * never read from a program. tests/test_kernels.py compares names and formulas with operators.py. */
+ * lists the row's formulas stand. Append new rows at the end. The rows after N_OPERATORS are pow with a constant exponent and
+ * forms for some ranges of operands, never read from a program. EXP, LOG, SIN, COS are the includer's (fastmath.h or math.h). tests/test_kernels.py compares names and formulas with operators.py. */
 #ifndef SOBOLEV_OPERATORS_H
 #define SOBOLEV_OPERATORS_H
 
@@ -12,7 +12,8 @@ enum {
     OP_LOG2, OP_LOG10, OP_SIN, OP_COS, OP_TAN, OP_COT, OP_ARCSIN, OP_ARCCOS, OP_ARCTAN, OP_SINH, OP_COSH, OP_TANH,
     OP_ABS, OP_SIGN, OP_MIN, OP_MAX, OP_ARCSINH, OP_ARCCOSH, OP_ARCTANH, OP_LOG1P, OP_SIGMOID, OP_GPDIV, OP_GPLOG,
     OP_GPINV, OP_LOGABS, OP_SQRTABS, OP_POWABS, OP_AQ,
-    OP_HALF, OP_POW4, OP_POW5, OP_POW6, OP_POWM2, OP_POWM3, OP_POWM4,
+    OP_HALF, OP_POW4, OP_POW5, OP_POW6, OP_POWM2, OP_POWM3, OP_POWM4, OP_SIN_LARGE, OP_COS_LARGE,
+    OP_EXP_PLAIN, OP_LOG_PLAIN,
     N_ALL_OPERATORS
 };
 #define N_OPERATORS OP_AQ
@@ -42,10 +43,10 @@ SOBOLEV_INLINE double p15(double t) { return t * __builtin_sqrt(t); }
 SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin_inf() : __builtin_sqrt(a + 0.0); }
 
 #define POW_A(a, b) ((b) == 0.0 ? 0.0 : (b) * pow((a), (b) - 1.0))
-#define POW_B(a, b, v) (((a) == 0.0) & ((b) > 0.0) ? 0.0 : (v) * log(a))
+#define POW_B(a, b, v) (((a) == 0.0) & ((b) > 0.0) ? 0.0 : (v) * LOG(a))
 #define POW_AA(a, b) ((b) * ((b) - 1.0) == 0.0 ? 0.0 : (b) * ((b) - 1.0) * pow((a), (b) - 2.0))
-#define POW_AB(a, b) (((a) == 0.0) & ((b) > 1.0) ? 0.0 : pow((a), (b) - 1.0) * (1.0 + (b) * log(a)))
-#define POW_BB(a, b, v) (((a) == 0.0) & ((b) > 0.0) ? 0.0 : (v) * (log(a) * log(a)))
+#define POW_AB(a, b) (((a) == 0.0) & ((b) > 1.0) ? 0.0 : pow((a), (b) - 1.0) * (1.0 + (b) * LOG(a)))
+#define POW_BB(a, b, v) (((a) == 0.0) & ((b) > 0.0) ? 0.0 : (v) * (LOG(a) * LOG(a)))
 #define ABS_(a) __builtin_fabs(a)
 
 /* U(name, value, first, second) */
@@ -56,12 +57,12 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(SQUARE, a * a, 2.0 * a, 2.0)                                                                                      \
     U(CUBE, a * a * a, 3.0 * a * a, 6.0 * a)                                                                            \
     U(INV, 1.0 / a, -v * v, 2.0 * v * v * v)                                                                            \
-    U(EXP, exp(a), v, v)                                                                                                \
-    U(LOG, log(a), 1.0 / a, -1.0 / (a * a))                                                                             \
+    U(EXP, EXP(a), v, v)                                                                                                \
+    U(LOG, LOG(a), 1.0 / a, -1.0 / (a * a))                                                                             \
     U(LOG2, log2(a), 1.0 / (a * LN2), -1.0 / (a * a * LN2))                                                             \
     U(LOG10, log10(a), 1.0 / (a * LN10), -1.0 / (a * a * LN10))                                                         \
-    U(SIN, sin(a), cos(a), -v)                                                                                          \
-    U(COS, cos(a), -sin(a), -v)                                                                                         \
+    U(SIN, SIN(a), COS(a), -v)                                                                                          \
+    U(COS, COS(a), -SIN(a), -v)                                                                                         \
     U(TAN, tan(a), 1.0 + v * v, 2.0 * v * (1.0 + v * v))                                                                \
     U(COT, 1.0 / tan(a), -(1.0 + v * v), 2.0 * v * (1.0 + v * v))                                                       \
     U(ARCSIN, asin(a), 1.0 / __builtin_sqrt(1.0 - a * a), a / p15(1.0 - a * a))                                         \
@@ -76,10 +77,10 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(ARCCOSH, acosh(a), 1.0 / __builtin_sqrt(a * a - 1.0), -a / p15(a * a - 1.0))                                      \
     U(ARCTANH, atanh(a), 1.0 / (1.0 - a * a), 2.0 * a / ((1.0 - a * a) * (1.0 - a * a)))                                \
     U(LOG1P, log1p(a), 1.0 / (1.0 + a), -1.0 / ((1.0 + a) * (1.0 + a)))                                                 \
-    U(SIGMOID, 1.0 / (1.0 + exp(-a)), v * (1.0 - v), v * (1.0 - v) * (1.0 - 2.0 * v))                                   \
-    U(GPLOG, outside(a, log(ABS_(a)), 0.0), outside(a, 1.0 / a, 0.0), outside(a, -1.0 / (a * a), 0.0))                  \
+    U(SIGMOID, 1.0 / (1.0 + EXP(-a)), v * (1.0 - v), v * (1.0 - v) * (1.0 - 2.0 * v))                                   \
+    U(GPLOG, outside(a, LOG(ABS_(a)), 0.0), outside(a, 1.0 / a, 0.0), outside(a, -1.0 / (a * a), 0.0))                  \
     U(GPINV, outside(a, 1.0 / a, 0.0), -v * v, 2.0 * v * v * v)                                                         \
-    U(LOGABS, log(ABS_(a)), 1.0 / a, -1.0 / (a * a))                                                                    \
+    U(LOGABS, LOG(ABS_(a)), 1.0 / a, -1.0 / (a * a))                                                                    \
     U(SQRTABS, __builtin_sqrt(ABS_(a)), 0.5 * sign_(a) / v, -0.25 / (v * v * v))                                        \
     U(HALF, half_(a), 0.5 / v, -0.25 / (v * v * v))                                                                     \
     U(POW4, (a * a) * (a * a), 4.0 * (a * a * a), 12.0 * (a * a))                                                       \
@@ -87,7 +88,11 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(POW6, (a * a * a) * (a * a * a), 6.0 * ((a * a) * (a * a) * a), 30.0 * ((a * a) * (a * a)))                       \
     U(POWM2, 1.0 / (a * a), -2.0 / (a * a * a), 6.0 / ((a * a) * (a * a)))                                              \
     U(POWM3, 1.0 / (a * a * a), -3.0 / ((a * a) * (a * a)), 12.0 / ((a * a) * (a * a) * a))                             \
-    U(POWM4, 1.0 / ((a * a) * (a * a)), -4.0 / ((a * a) * (a * a) * a), 20.0 / ((a * a * a) * (a * a * a)))
+    U(POWM4, 1.0 / ((a * a) * (a * a)), -4.0 / ((a * a) * (a * a) * a), 20.0 / ((a * a * a) * (a * a * a)))             \
+    U(SIN_LARGE, sin(a), cos(a), -v)                                                                                    \
+    U(COS_LARGE, cos(a), -sin(a), -v)                                                                                   \
+    U(EXP_PLAIN, EXP_PLAIN(a), v, v)                                                                                    \
+    U(LOG_PLAIN, LOG_PLAIN(a), 1.0 / a, -1.0 / (a * a))
 
 /* B(name, value, f_a, f_b, f_aa, f_ab, f_bb) */
 #define BINARY_OPERATORS(B)                                                                                             \

@@ -3,6 +3,13 @@
 
 #include "kernel.h"
 
+#define EXP exp
+#define LOG log
+#define SIN sin
+#define COS cos
+#define EXP_PLAIN exp
+#define LOG_PLAIN log
+
 double scalar_value(int op, double a, double b) {
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND) case OP_##NAME: return VALUE;

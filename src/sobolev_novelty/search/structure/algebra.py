@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
 
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 
 
 def raised(base: Expression, power: float) -> Expression:
@@ -102,3 +103,61 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
         if abs(candidate - value) <= tolerance:
             return float(Fraction(round(value * denominator), denominator))
     return None
+
+
+def respelled(expression: Expression, operators: Collection[str]) -> Expression | None:
+    """The expression in the allowed operators alone: powers as products, 1/x as a quotient; None where that cannot be done.
+
+    Examples
+    --------
+    >>> str(respelled(raised(Expression.of("x0"), 3.0), ("mul",)))
+    'x0*x0*x0'
+    >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
+    True
+    """
+
+    def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
+        known = [operand for operand in operands if operand is not None]
+        if len(known) < len(operands):
+            return None
+        if op.name in operators:
+            return Expression.of(op, *known)
+        return _spelled_out(op.name, known, operators)
+
+    return expression.fold(lambda leaf: Expression.of(leaf), node)
+
+
+def _spelled_out(name: str, operands: list[Expression], operators: Collection[str]) -> Expression | None:
+    first = operands[0]
+    if name in ("square", "cube") and "mul" in operators:
+        return _repeated(first, 2 if name == "square" else 3)
+    if name == "inv" and "div" in operators:
+        return Expression.of("div", 1.0, first)
+    if name == "neg" and "mul" in operators:
+        return Expression.of("mul", -1.0, first)
+    if name == "sub" and {"add", "mul"} <= set(operators):
+        return Expression.of("add", first, Expression.of("mul", -1.0, operands[1]))
+    if name == "div" and {"mul", "inv"} <= set(operators):
+        return Expression.of("mul", first, Expression.of("inv", operands[1]))
+    if name == "pow":
+        return _whole_power(first, operands[1].head, operators)
+    return None
+
+
+def _whole_power(base: Expression, power: object, operators: Collection[str]) -> Expression | None:
+    if (
+        not isinstance(power, float)
+        or not power.is_integer()
+        or not 1.0 <= abs(power) <= 12.0
+        or "mul" not in operators
+    ):
+        return None
+    whole = _repeated(base, int(abs(power)))
+    return whole if power > 0.0 else respelled(Expression.of("inv", whole), operators)
+
+
+def _repeated(base: Expression, count: int) -> Expression:
+    total = base
+    for _ in range(count - 1):
+        total = Expression.of("mul", total, base)
+    return total

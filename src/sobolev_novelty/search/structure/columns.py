@@ -79,7 +79,11 @@ _MANY: tuple[tuple[float, ...], float] = ((-2, -1, 1, 2), 3)
 
 
 def exponent_table(
-    n_variables: int, positive: Sequence[bool], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
+    n_variables: int,
+    positive: Sequence[bool],
+    *,
+    max_total: float | None = None,
+    choices: tuple[float, ...] | None = None,
 ) -> FloatArray:
     """Exponent vectors of the monomials of a dictionary, simplest first, the constant left out."""
     default_choices, default_total = _EXPONENTS.get(n_variables, _MANY)
@@ -178,9 +182,7 @@ def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dic
     left = left.head(n_left)
     with np.errstate(all="ignore"):
         values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
-    recipes: list[Recipe] = [
-        (lambda p=p, q=q: _multiplied(p(), q())) for p in left.recipes for q in right.recipes
-    ]
+    recipes: list[Recipe] = [(lambda p=p, q=q: _multiplied(p(), q())) for p in left.recipes for q in right.recipes]
     return Dictionary(values, recipes)
 
 
@@ -197,7 +199,9 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     n_rows = len(variables[0].values)
     positive = [v.is_positive for v in variables]
     monos = monomials(variables, exponent_table(d, positive)).head(2500)
-    inner = functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=(1.0, 0.5, 2.0) if d <= 2 else (1.0,))
+    inner = functions(
+        arguments(variables, limit=60 if d <= 2 else 90), operators, scales=(1.0, 0.5, 2.0) if d <= 2 else (1.0,)
+    )
     inner = distinct(inner)
     small = monomials(variables, exponent_table(d, positive, max_total=4 if d <= 2 else 2 if d > 4 else 3)).head(120)
     whole = constant(n_rows) + monos + inner + products(small, inner, limit=limit)
@@ -238,21 +242,32 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
         for name in _SCANNED:
             if not _scannable(name, operators):
                 continue
-            grid = np.linspace(0.3, 40.0, 150) if name in ("sin", "cos") else np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+            grid = (
+                np.linspace(0.3, 40.0, 150)
+                if name in ("sin", "cos")
+                else np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+            )
             for c in grid / size:
                 column = _scanned_value(name, c * w)
                 if np.isfinite(column).all():
                     values.append(column)
-                    recipes.append(lambda n=name, c=float(c), r=recipe: _scanned_expression(n, Expression.of("mul", c, r())))
+                    recipes.append(
+                        lambda n=name, c=float(c), r=recipe: _scanned_expression(n, Expression.of("mul", c, r()))
+                    )
     if not values:
         return empty(n_rows)
     scanned = Dictionary(np.array(values), recipes)
-    small = monomials(variables, exponent_table(d, [False] * d, max_total=3 if d == 1 else 1, choices=(-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)))
+    small = monomials(
+        variables,
+        exponent_table(d, [False] * d, max_total=3 if d == 1 else 1, choices=(-3.0, -2.0, -1.0, 1.0, 2.0, 3.0)),
+    )
     return constant(n_rows) + small + scanned + products(small.head(6), scanned, limit=40_000)
 
 
 def _scannable(name: str, operators: Sequence[str]) -> bool:
-    needs = {"log1p": ("log",), "1/(1+w)": ("inv",), "1/(exp-1)": ("exp", "inv"), "sqrt(1+w)": ("sqrt",)}.get(name, (name,))
+    needs = {"log1p": ("log",), "1/(1+w)": ("inv",), "1/(exp-1)": ("exp", "inv"), "sqrt(1+w)": ("sqrt",)}.get(
+        name, (name,)
+    )
     return all(need in operators for need in needs)
 
 
@@ -291,7 +306,9 @@ def _sums_of_two(left: Dictionary, right: Dictionary, *, limit: int) -> Dictiona
         values = np.concatenate([left.values[rows] + right.values[cols], left.values[rows] - right.values[cols]])
     recipes: list[Recipe] = []
     for name in ("add", "sub"):
-        recipes.extend((lambda n=name, p=left.recipes[i], q=right.recipes[j]: Expression.of(n, p(), q())) for i, j in pairs)
+        recipes.extend(
+            (lambda n=name, p=left.recipes[i], q=right.recipes[j]: Expression.of(n, p(), q())) for i, j in pairs
+        )
     return Dictionary(values, recipes)
 
 

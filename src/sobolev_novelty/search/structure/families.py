@@ -26,7 +26,13 @@ from sobolev_novelty.search.structure.pursuit import coefficients
 EXACT = 1e-15
 #: Singular value, relative to unit columns, below which a null vector counts as exact.
 _NULL = 1e-9
-_DEGREES = {1: ((3, 2), (6, 5)), 2: ((2, 1), (3, 2), (5, 4)), 3: ((2, 1), (3, 2), (4, 3)), 4: ((2, 1), (2, 2)), 5: ((2, 1),)}
+_DEGREES = {
+    1: ((3, 2), (6, 5)),
+    2: ((2, 1), (3, 2), (5, 4)),
+    3: ((2, 1), (3, 2), (4, 3)),
+    4: ((2, 1), (2, 2)),
+    5: ((2, 1),),
+}
 _MAX_COLUMNS = 120
 #: Coefficients of a quotient that are this small compared with the largest are rounding.
 _NEGLIGIBLE = 1e-10
@@ -35,7 +41,10 @@ _NEGLIGIBLE = 1e-10
 def polynomials(variables: Sequence[Variable], degree: int) -> Dictionary:
     """1 and all monomials with non-negative exponents up to a total degree."""
     table = exponent_table(
-        len(variables), [False] * len(variables), max_total=degree, choices=tuple(float(k) for k in range(1, degree + 1))
+        len(variables),
+        [False] * len(variables),
+        max_total=degree,
+        choices=tuple(float(k) for k in range(1, degree + 1)),
     )
     return constant(len(variables[0].values)) + monomials(variables, table)
 
@@ -62,7 +71,9 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
     forms = []
     for degree in (2, 3) if d <= 4 else (2,):
         forms.append(_eliminated(polynomials(variables, degree), t))
-    laurent = monomials(variables, exponent_table(d, [False] * d, max_total=3 if d <= 3 else 2, choices=(-2.0, -1.0, 1.0, 2.0)))
+    laurent = monomials(
+        variables, exponent_table(d, [False] * d, max_total=3 if d <= 3 else 2, choices=(-2.0, -1.0, 1.0, 2.0))
+    )
     forms.append(_eliminated((constant(len(t)) + laurent).head(_MAX_COLUMNS), t))
     if d <= 4 and {"sin", "cos"} <= set(operators):
         phases = _phases(variables)
@@ -104,7 +115,14 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
         else:
             break
     b = coefficients(dictionary.values[kept], t)
-    return weighted_sum([(float(c), dictionary.expression(int(j))) for c, j in zip(b, kept, strict=True)])
+    sizes = np.abs(b) * np.linalg.norm(dictionary.values[kept], axis=1)
+    return weighted_sum(
+        [
+            (float(c), dictionary.expression(int(j)))
+            for c, j, size in zip(b, kept, sizes, strict=True)
+            if size > _NEGLIGIBLE * sizes.max()
+        ]
+    )
 
 
 def _nmse(rows: FloatArray, t: FloatArray, spread: float) -> float:

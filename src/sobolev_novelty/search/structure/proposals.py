@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.structure.algebra import nearest_simple, product, weighted_sum
@@ -32,6 +33,8 @@ SCREEN_ROWS = 200
 FAMILY_ROWS = 400
 #: Relative error below which a screened combination counts as exact.
 EXACT = 1e-18
+#: Parts of a sum this small compared with the largest are rounding.
+ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,9 @@ class Outer:
     needs: tuple[str, ...]
 
 
-def _where(condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]) -> Callable[[FloatArray], FloatArray | None]:
+def _where(
+    condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]
+) -> Callable[[FloatArray], FloatArray | None]:
     def guarded(y: FloatArray) -> FloatArray | None:
         if not condition(y):
             return None
@@ -74,7 +79,7 @@ OUTERS: tuple[Outer, ...] = (
         "arcsin", _where(lambda y: bool((np.abs(y) <= np.pi / 2).all()), np.sin), lambda e: Expression.of("arcsin", e), ("arcsin",)
     ),
     Outer(
-        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arcsin",)
+        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arccos",)
     ),
     Outer(
         "1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)),
@@ -83,20 +88,38 @@ OUTERS: tuple[Outer, ...] = (
 )  # fmt: skip
 
 
-def structural_forms(problem: Problem) -> Iterator[list[Expression]]:
-    """Batches of forms for a problem, cheapest ideas first."""
+def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
+    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left out."""
+    batches = _batches(problem, rng)
+    while True:
+        try:
+            batch = next(batches, None)
+        except ExpressionError:
+            return
+        if batch is None:
+            return
+        yield batch
+
+
+def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
+    # Screening looks at the first rows only: they must be a random subset.
+    shuffled = rng.permutation(problem.sample.n_samples)
+    y = problem.y[shuffled]
     variables = [
-        Variable(Expression.of(name), np.ascontiguousarray(row)) for name, row in zip(problem.sample.names, problem.sample.X, strict=True)
+        Variable(Expression.of(name), np.ascontiguousarray(row[shuffled]))
+        for name, row in zip(problem.sample.names, problem.sample.X, strict=True)
     ]
     informative = [v for v in variables if np.ptp(v.values) > 0.0]
-    if not informative or not np.ptp(problem.y) > 0.0:
+    if not informative or not np.ptp(y) > 0.0:
         return
     outers = [outer for outer in OUTERS if all(name in problem.operators for name in outer.needs)]
-    targets = [(outer, t) for outer in outers if (t := outer.undo(problem.y)) is not None]
+    targets = [(outer, t) for outer in outers if (t := outer.undo(y)) is not None]
     for outer, t in targets:
         yield [outer.apply(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
     for outer, t in targets:
-        yield [outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [
+            outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)
+        ]
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
@@ -142,7 +165,11 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
         return []
     simple = [nearest_simple(k, 0.02) for k in powers[:-1]]
     rounded = [round(2.0 * k) / 2.0 if s is None else s for k, s in zip(powers[:-1], simple, strict=True)]
-    return [_times_constant(sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True)))]
+    return [
+        _times_constant(
+            sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True))
+        )
+    ]
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -240,9 +267,21 @@ def _additive_forms(dictionary: Dictionary, t: FloatArray, *, n_terms: int, keep
     forms = []
     for combination in best[:keep]:
         columns = _thinned(dictionary.values, t, combination)
-        b = coefficients(dictionary.values[list(columns)], t)
-        forms.append(weighted_sum([(float(c), dictionary.expression(j)) for c, j in zip(b, columns, strict=True)]))
+        forms.append(_fitted_sum(dictionary, columns, t))
     return forms
+
+
+def _fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -> Expression:
+    """Σ b·column with least-squares coefficients; parts that are nothing but rounding are left out."""
+    rows = dictionary.values[list(columns)]
+    b = coefficients(rows, t)
+    sizes = np.abs(b) * np.linalg.norm(rows, axis=1)
+    parts = [
+        (float(c), dictionary.expression(j))
+        for c, j, size in zip(b, columns, sizes, strict=True)
+        if size > ROUNDING * sizes.max()
+    ]
+    return weighted_sum(parts)
 
 
 def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> tuple[int, ...]:
@@ -308,7 +347,9 @@ def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dict
     if len(base) < 2:
         return []
     n = len(base)
-    both = np.concatenate([base.values, base.values[1:] * t])  # column 0 is the constant, and t·1 would explain everything
+    both = np.concatenate(
+        [base.values, base.values[1:] * t]
+    )  # column 0 is the constant, and t·1 would explain everything
     found = pursue(both, t, n_terms=4, exact=EXACT)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:

@@ -7,15 +7,21 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 
-#: Columns that keep less than this share of their length outside the chosen ones are not worth adding.
+Single = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.bool_]
+
+#: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
+#: Columns that keep less than this share of their energy outside the chosen ones are not told apart in single precision.
+_MIN_FRESH = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +74,10 @@ def pursue(
         if usable[j]:
             root = _extended(root, int(j), C)
     frontier = [root]
+    single = C.astype(np.float32)
     found = [Combination(root.columns, root.energy / spread)] if root.columns else []
     for _ in range(n_terms):
-        frontier = _grow(frontier, C, usable, beam)
+        frontier = _grow(frontier, C, single, usable, beam)
         if not frontier:
             break
         found.extend(Combination(node.columns, node.energy / spread) for node in frontier[:keep])
@@ -79,19 +86,18 @@ def pursue(
     return found
 
 
-def _grow(frontier: list[_Node], C: FloatArray, usable: FloatArray, beam: int) -> list[_Node]:
+def _grow(frontier: list[_Node], C: FloatArray, single: Single, usable: Mask, beam: int) -> list[_Node]:
     """The best extensions of all nodes by one column."""
     offers: dict[frozenset[int], tuple[float, int, int]] = {}
-    for place, node in enumerate(frontier):
-        gain = _gains(node, C)
-        gain[~usable.astype(bool)] = -1.0
+    for place, (node, gain) in enumerate(zip(frontier, _gains(frontier, single), strict=True)):
+        gain[~usable] = -1.0
         gain[list(node.columns)] = -1.0
         count = min(beam, len(gain))
         for j in np.argpartition(-gain, count - 1)[:count]:
             if gain[j] <= 0.0:
                 continue
             members = frozenset((*node.columns, int(j)))
-            left = node.energy - gain[j]
+            left = node.energy * (1.0 - float(gain[j]))
             if members not in offers or left < offers[members][0]:
                 offers[members] = (left, place, int(j))
     best = sorted(offers.values())[:beam]
@@ -99,14 +105,19 @@ def _grow(frontier: list[_Node], C: FloatArray, usable: FloatArray, beam: int) -
     return sorted(nodes, key=lambda node: node.energy)
 
 
-def _gains(node: _Node, C: FloatArray) -> FloatArray:
-    """Energy of the residual each column would take away."""
-    along = C @ node.residual
-    if not len(node.columns):
-        return along * along
-    inside = C @ node.basis.T
-    fresh = 1.0 - np.einsum("ij,ij->i", inside, inside)
-    return np.where(fresh > _MIN_NEW, along * along / np.maximum(fresh, _MIN_NEW), 0.0)
+def _gains(frontier: list[_Node], single: Single) -> Iterator[FloatArray]:
+    """Share of each node's residual energy that each column would take away.
+
+    Ranking needs no more than single precision, and one product for all nodes is several times faster than one for each.
+    """
+    directions = [np.vstack([node.residual[None] / max(np.sqrt(node.energy), 1e-300), node.basis]) for node in frontier]
+    along = single @ np.concatenate(directions).T.astype(np.float32)
+    start = 0
+    for part in directions:
+        inner = along[:, start : start + len(part)]
+        start += len(part)
+        fresh = 1.0 - np.einsum("ij,ij->i", inner[:, 1:], inner[:, 1:])
+        yield np.where(fresh > _MIN_FRESH, inner[:, 0] ** 2 / np.maximum(fresh, _MIN_FRESH), 0.0)
 
 
 def _extended(node: _Node, j: int, C: FloatArray) -> _Node:
@@ -114,7 +125,7 @@ def _extended(node: _Node, j: int, C: FloatArray) -> _Node:
     for _ in range(2):  # twice, so that rounding leaves no component in the basis
         direction -= node.basis.T @ (node.basis @ direction)
     length = float(np.linalg.norm(direction))
-    if length < _MIN_NEW**0.5:
+    if length < _MIN_NEW:
         return _Node((*node.columns, j), node.basis, node.residual, node.energy)
     direction /= length
     residual = node.residual - direction * float(direction @ node.residual)

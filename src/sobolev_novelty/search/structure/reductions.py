@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -28,12 +29,12 @@ Wrap = Callable[[Expression], Expression]
 
 #: Rows the interpolant sees.
 SURROGATE_ROWS = 250
-#: … and where more than four variables make every row cost more.
+#: … and where more than two variables make every row cost more.
 SURROGATE_ROWS_WIDE = 160
 #: A hypothesis whose error grows by this factor is not tried again in deeper reductions.
 _CLEARLY_FALSE = 4.0
-_NUGGET = 1e-7
-_LENGTHS = (1.5, 4.0)
+#: Length scale and nugget of the interpolants that are tried; the larger nugget is for noisy targets.
+_SMOOTHERS = ((1.5, 1e-7), (4.0, 1e-7), (3.0, 1e-2))
 _STRIPPED_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0)
 _STRIPPED_FUNCTIONS = ("sin", "cos", "exp")
 _PAIR_POWERS = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))
@@ -48,7 +49,7 @@ class Reduced:
     wrap: Wrap
     error: float
     in_logs: bool
-    length: float
+    smoother: tuple[float, float]
     hopeless: frozenset[str] = frozenset()
 
     @property
@@ -58,25 +59,29 @@ class Reduced:
 
 
 def loo_error(
-    variables: Sequence[Variable], target: FloatArray, *, in_logs: bool, lengths: Sequence[float] = _LENGTHS
-) -> tuple[float, float]:
-    """Leave-one-out error of an interpolant, relative to the target's spread, and its length scale; ``inf`` where it cannot be made."""
-    n = min(SURROGATE_ROWS if len(variables) <= 4 else SURROGATE_ROWS_WIDE, len(target))
+    variables: Sequence[Variable],
+    target: FloatArray,
+    *,
+    in_logs: bool,
+    smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
+) -> tuple[float, tuple[float, float]]:
+    """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf`` where it cannot be made."""
+    n = min(SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE, len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
     if not np.isfinite(t).all() or not all(np.isfinite(c).all() for c in columns):
-        return float("inf"), lengths[0]
+        return float("inf"), smoothers[0]
     spread = t.std()
     if spread <= 1e-13 * max(1.0, abs(t.mean())):
-        return 0.0, lengths[0]
+        return 0.0, smoothers[0]
     if not columns:
-        return 1.0, lengths[0]
+        return 1.0, smoothers[0]
     t = (t - t.mean()) / spread
     distance = np.zeros((n, n))
     for column in columns:
         z = (column - column.mean()) / max(column.std(), 1e-300)
         distance += (z[:, None] - z[None, :]) ** 2
-    return min((_loo(distance, t, length * np.sqrt(len(columns))), length) for length in lengths)
+    return min((_loo(distance, t, s[0] * np.sqrt(len(columns)), s[1]), s) for s in smoothers)
 
 
 def _coordinate(values: FloatArray, in_logs: bool) -> FloatArray:
@@ -93,14 +98,15 @@ def _target_coordinate(t: FloatArray, in_logs: bool) -> FloatArray:
     return t
 
 
-def _loo(distance: FloatArray, t: FloatArray, length: float) -> float:
+def _loo(distance: FloatArray, t: FloatArray, length: float, nugget: float) -> float:
     K = np.exp(distance * (-0.5 / length**2)) + 1.0
-    K[np.diag_indices_from(K)] += _NUGGET
-    try:
-        inverse = np.linalg.inv(K)
-    except np.linalg.LinAlgError:
+    K[np.diag_indices_from(K)] += nugget
+    lower, failed = dpotrf(K, lower=1, overwrite_a=1)
+    if failed:
         return float("inf")
-    residuals = (inverse @ t) / np.diag(inverse)
+    alpha, _ = dpotrs(lower, t, lower=1)
+    inverse, _ = dpotri(lower, lower=1, overwrite_c=1)
+    residuals = alpha / np.diag(inverse)
     # A few wild points (near a pole) must not hide that the rest is predicted well.
     return float(np.sqrt(np.mean(np.minimum(residuals**2, 25.0))))
 
@@ -110,9 +116,13 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
     if (target < 0.0).all():
         return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
     plain = loo_error(variables, target, in_logs=False)
-    logs = loo_error(variables, target, in_logs=True) if any(v.is_positive for v in variables) else (float("inf"), 1.0)
-    error, length = min(plain, logs)
-    return Reduced(tuple(variables), target, wrap, error, logs < plain, length)
+    logs = (
+        loo_error(variables, target, in_logs=True)
+        if any(v.is_positive for v in variables)
+        else (float("inf"), _SMOOTHERS[0])
+    )
+    error, smoother = min(plain, logs)
+    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother)
 
 
 def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
@@ -120,14 +130,14 @@ def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
     tried = []
     hopeless = set(problem.hopeless)
     for name, variables, target, wrap in _hypotheses(problem, operators):
-        error, _ = loo_error(variables, target, in_logs=problem.in_logs, lengths=(problem.length,))
+        error, _ = loo_error(variables, target, in_logs=problem.in_logs, smoothers=(problem.smoother,))
         if error > _CLEARLY_FALSE * problem.error:
             hopeless.add(name)
         else:
             tried.append((error, variables, target, wrap))
     below = frozenset(hopeless)
     tried.sort(key=lambda entry: entry[0])
-    return [Reduced(tuple(v), t, w, e, problem.in_logs, problem.length, below) for e, v, t, w in tried]
+    return [Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, below) for e, v, t, w in tried]
 
 
 def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[str, list[Variable], FloatArray, Wrap]]:
@@ -177,7 +187,9 @@ def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Vari
         candidates.append((Expression.of(name, *squares), lambda f=value: f(a.values**2, b.values**2)))
     for p, q in _PAIR_POWERS:
         expression = product([(a.expression, float(p)), (b.expression, float(q))])
-        candidates.append((expression, lambda p=p, q=q: a.values**p * b.values**q if q > 0 else a.values**p / b.values**-q))
+        candidates.append(
+            (expression, lambda p=p, q=q: a.values**p * b.values**q if q > 0 else a.values**p / b.values**-q)
+        )
     with np.errstate(all="ignore"):
         for expression, values in candidates:
             if f"merge {expression}" not in hopeless:

@@ -1,0 +1,1 @@
+"""Speed of the kernels against other packages: ``python -m benchmarks.run``."""

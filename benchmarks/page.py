@@ -1,0 +1,99 @@
+"""docs/benchmarks.md and its figure, from the stored numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+TITLES = {
+    "rows": ("rows", "million node·rows a second"),
+    "terms": ("terms of a candidate", "µs a candidate"),
+    "features": ("features", "µs a candidate"),
+    "population": ("candidates in one call", "µs a candidate"),
+    "threads": ("threads", "speed-up"),
+}
+
+
+def write(stored: dict[str, Any], folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "benchmarks.md").write_text(text(stored))
+    if "scaling" in stored:
+        figure(stored["scaling"]["curves"], folder / "benchmarks.svg")
+
+
+def text(stored: dict[str, Any]) -> str:
+    machine = stored["machine"]
+    lines = [
+        "# Benchmarks",
+        "",
+        "Made by `python -m benchmarks.run` (`make bench`) from `results/benchmarks/kernels.json`; no number is",
+        "copied by hand. One core unless said, both sides in turn in one process, processor time (wall time where",
+        "threads are counted), medians; in brackets the quartiles over the repeats of the run. The lines about threads",
+        "mean something only where the load average is below the number of cores.",
+        "",
+        f"{machine['processor']}, {machine['system']}; kernel: {machine['kernel']}; commit {machine['commit']}, "
+        f"{machine['date']}; "
+        f"load average {', '.join(map(str, machine['load']))}; "
+        + ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+        + ".",
+        "",
+        "| measure | must | aim | measured | met | remarks |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    for part in ("evaluation", "novelty", "fits"):
+        for m in stored.get(part, {}).get("measures", []):
+            value = f"{_number(m['value'])} {m['unit']} ({_number(m['low'])} – {_number(m['high'])})"
+            met = "yes" if m["is_met"] else "**no**"
+            lines.append(f"| {m['name']} | {m['must']} | {m['aim']} | {value} | {met} | {m['note']} |")
+    speeds = stored.get("evaluation", {}).get("numbers", {})
+    if speeds:
+        lines += [
+            "",
+            "## Evaluators",
+            "",
+            "Random trees of 10 to 20 nodes, 4 inputs, 1000 rows, float64 unless said.",
+            "",
+        ]
+        lines += ["| evaluator | million node·rows a second |", "| --- | --- |"]
+        lines += [f"| {name} | {_number(value)} |" for name, value in sorted(speeds.items(), key=lambda kv: -kv[1])]
+    if "scaling" in stored:
+        lines += [
+            "",
+            "## Scaling",
+            "",
+            "![Scaling in rows, terms, features, population and threads](benchmarks.svg)",
+            "",
+        ]
+        for name, curve in stored["scaling"]["curves"].items():
+            series = [key for key in curve[0] if key != "x"]
+            lines += [f"| {TITLES[name][0]} | " + " | ".join(series) + " |", "| --- |" + " --- |" * len(series)]
+            lines += [f"| {point['x']:,} | " + " | ".join(_number(point[s]) for s in series) + " |" for point in curve]
+            lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def figure(curves: dict[str, Any], path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams["svg.hashsalt"] = "sobolev"
+    import matplotlib.pyplot as plt
+
+    fig, axes = plt.subplots(1, len(curves), figsize=(4 * len(curves), 3.2), layout="constrained")
+    for axis, (name, curve) in zip(axes, curves.items(), strict=True):
+        for series in (key for key in curve[0] if key != "x"):
+            axis.plot([p["x"] for p in curve], [p[series] for p in curve], marker="o", label=series)
+        if name != "threads":
+            axis.set_xscale("log")
+            axis.set_yscale("log")
+        axis.set_xlabel(TITLES[name][0])
+        axis.set_ylabel(TITLES[name][1])
+        axis.grid(visible=True, alpha=0.3)
+        if len(curve[0]) > 2:
+            axis.legend()
+    fig.savefig(path, metadata={"Date": None})
+    plt.close(fig)

@@ -1,0 +1,249 @@
+"""NoveltyAccumulator: novelty of rows that arrive in blocks, with the memory of one block."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray, Sample, as_sample
+from sobolev_novelty.errors import DataError, ParameterError, SobolevError
+from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.report import (
+    DROP_REASONS,
+    NoveltyReport,
+    check_tau,
+    data_notes,
+    null_note,
+    terms_of,
+    three_weights,
+)
+from sobolev_novelty.serialisation import Part, part_from_json, part_to_json, tally_from_json, tally_to_json
+from sobolev_novelty.signatures import MIN_ROWS, Geometry, Status
+from sobolev_novelty.tally import Recipe, Tally, merge_tallies, no_rows, residuals_of_tally, tally
+from sobolev_novelty.terms import Term
+
+#: Rows of a block that are converted to the kernels' layout at once.
+CONVERTED_ROWS = 65_536
+_FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """The equation in the columns of the data."""
+
+    names: tuple[str, ...]
+    expression: Expression | None
+    terms: tuple[Term, ...]
+    notes: tuple[str, ...]
+    recipe: Recipe
+
+
+class NoveltyAccumulator:
+    """Novelty of every term of an equation on rows that arrive in blocks.
+
+    One pass, constant memory: what is kept does not grow with the rows. Any division of the rows into blocks and any
+    order of merging gives the report of :func:`sobolev_novelty.novelty` on all of them, up to rounding.
+
+    Parameters
+    ----------
+    equation : str, Expression, SymPy expression, or a list of them
+        See :func:`sobolev_novelty.novelty`.
+    names : sequence of str, optional
+        Feature names; by default the columns of the first block, or ``x0, x1, …``.
+    order, weights, coordinates, tau
+        See :func:`sobolev_novelty.novelty`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 300)[:, None]
+    >>> left, right = NoveltyAccumulator("x0 + sin(x0)"), NoveltyAccumulator("x0 + sin(x0)")
+    >>> left.update(X[:100]).merge(right.update(X[100:])).report().nu.round(3).tolist()
+    [0.123, 0.123]
+    """
+
+    def __init__(
+        self,
+        equation: Any,
+        names: Sequence[str] | None = None,
+        *,
+        order: int = 1,
+        weights: tuple[float, ...] = (1.0, 1.0, 1.0),
+        coordinates: str = "standardized",
+        tau: float = TAU_ID,
+    ) -> None:
+        check_tau(tau)
+        self._geometry = Geometry(order, three_weights(weights), coordinates)
+        self._tau = float(tau)
+        self._is_list = isinstance(equation, list | tuple)
+        self._equation = tuple(_part(p) for p in equation) if self._is_list else (_part(equation),)
+        self._given = None if names is None else tuple(str(name) for name in names)
+        self._plan = None if self._given is None else self._planned(self._given)
+        self._tally: Tally | None = None
+
+    @property
+    def n_samples(self) -> int:
+        """Rows seen so far."""
+        return 0 if self._tally is None else self._tally.n_samples
+
+    def update(self, X: Any) -> NoveltyAccumulator:
+        """Take up a block of rows: an array of shape (n_rows, n_features), a DataFrame, or none at all (no rows).
+
+        A block that is refused leaves everything as it was.
+        """
+        plan, found = self._plan, self._tally
+        for rows in _slices(X):
+            sample = self._as_sample(rows, plan)
+            plan = self._planned(sample.names) if plan is None else plan
+            part = tally(plan.recipe, _columns_in_order(sample, plan.names))
+            found = part if found is None else merge_tallies(found, part)
+        self._plan, self._tally = plan, found
+        return self
+
+    def merge(self, other: NoveltyAccumulator) -> NoveltyAccumulator:
+        """A new accumulator of the rows of both; it must be of the same equation and options."""
+        if self._settings() != other._settings():
+            raise ParameterError("Only accumulators of the same equation, names and options can be merged.")
+        if self._plan is not None and other._plan is not None and self._plan.names != other._plan.names:
+            raise DataError(
+                f"The accumulators have seen different columns: {', '.join(self._plan.names)} and "
+                f"{', '.join(other._plan.names)}."
+            )
+        merged = object.__new__(NoveltyAccumulator)
+        merged.__dict__.update(self.__dict__)
+        merged._plan = other._plan if self._plan is None else self._plan
+        if other._tally is not None:
+            merged._tally = other._tally if self._tally is None else merge_tallies(self._tally, other._tally)
+        return merged
+
+    def report(self) -> NoveltyReport:
+        """The report on all rows seen so far; more may follow."""
+        if self._plan is None or self._tally is None:
+            raise DataError("There are no rows yet. Give at least 32 samples with 'update'.")
+        plan, found, m = self._plan, self._tally, len(self._plan.terms)
+        status = Status.NO_TERMS if m == 0 else Status.OK if found.n_used >= MIN_ROWS else Status.TOO_FEW_ROWS
+        coefficients = plan.recipe.coefficients
+        notes = plan.notes + data_notes(
+            plan.names, found.moments.scales(), self._geometry, status=status, n_finite=found.n_finite,
+            n_samples=found.n_samples,
+        )  # fmt: skip
+        if status is Status.OK:
+            result = residuals_of_tally(found, self._geometry)
+            nu, is_null = result.nu, result.is_null
+            lengths = result.lengths / found.size.root_mean_square(found.n_used)
+            notes += tuple(null_note(i) for i in np.flatnonzero(is_null))
+        else:
+            result, nu, lengths, is_null = None, np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=bool)
+        return NoveltyReport(
+            labels=tuple(str(term.expression) for term in plan.terms), terms=plan.terms, coefficients=coefficients,
+            nu=nu, lengths=lengths, is_null=is_null, status=status, n_samples=found.n_samples, n_used=found.n_used,
+            dropped={why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True) if n},
+            geometry=self._geometry, names=plan.names, tau=self._tau, expression=plan.expression, residuals=result,
+            bootstrap=None, notes=notes,
+        )  # fmt: skip
+
+    def to_bytes(self) -> bytes:
+        """Everything as JSON text: to store, or to send to another machine."""
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "equation": [part_to_json(part) for part in self._equation],
+                "is_list": self._is_list,
+                "given_names": self._given,
+                "names": None if self._plan is None else self._plan.names,
+                "order": self._geometry.order,
+                "weights": self._geometry.weights,
+                "coordinates": self._geometry.coordinates,
+                "tau": self._tau,
+                "tally": None if self._tally is None else tally_to_json(self._tally),
+            }
+        ).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> NoveltyAccumulator:
+        """The accumulator that :meth:`to_bytes` wrote; nothing in the bytes is executed."""
+        try:
+            state = json.loads(data)
+            if state["format"] != _FORMAT:
+                raise DataError(f"The accumulator has format {state['format']!r}; this version reads {_FORMAT}.")
+            parts = [part_from_json(part) for part in state["equation"]]
+            options = {name: state[name] for name in ("order", "coordinates", "tau")}
+            found = cls(
+                parts if state["is_list"] else parts[0],
+                state["given_names"],
+                weights=tuple(state["weights"]),
+                **options,
+            )
+            if state["names"] is not None:
+                found._plan = found._planned(tuple(str(name) for name in state["names"]))
+                if state["tally"] is not None:
+                    found._tally = tally_from_json(state["tally"], no_rows(found._plan.recipe))
+        except SobolevError:
+            raise
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise DataError(f"The bytes hold no accumulator: {error}. Write them with 'to_bytes'.") from error
+        return found
+
+    def __reduce__(self) -> tuple[Any, tuple[bytes]]:
+        return NoveltyAccumulator.from_bytes, (self.to_bytes(),)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(str(part) for part in self._equation)
+        return f"NoveltyAccumulator({shown!r}, n_samples={self.n_samples})"
+
+    def _settings(self) -> tuple[Any, ...]:
+        return self._equation, self._is_list, self._given, self._geometry, self._tau
+
+    def _as_sample(self, rows: Any, plan: _Plan | None) -> Sample:
+        """Rows as the kernels read them; an array without names has the columns of the blocks before it."""
+        names = self._given
+        if names is None and plan is not None and not _is_frame(rows):
+            names = plan.names
+        return as_sample(rows, names)
+
+    def _planned(self, names: tuple[str, ...]) -> _Plan:
+        expression, terms, notes = terms_of(list(self._equation) if self._is_list else self._equation[0], names)
+        expressions = [term.expression for term in terms]
+        variables = {name for e in expressions for name in e.variables}
+        columns = np.array([k for k, name in enumerate(names) if name in variables], dtype=np.int64)
+        coefficients = np.array([term.coefficient for term in terms], dtype=np.float64)
+        recipe = Recipe(kernels.compile_programs(expressions, names), coefficients, columns, self._geometry.order)
+        return _Plan(names, expression, terms, notes, recipe)
+
+
+def _part(equation: Any) -> Part:
+    """Text stays text until the columns are known."""
+    return equation if isinstance(equation, str | Term) else as_expression(equation)
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "to_numpy")
+
+
+def _slices(X: Any) -> Iterator[Any]:
+    """The rows of a block, some at a time: a block may be a memory-mapped array larger than memory."""
+    if isinstance(X, Sample):
+        for i in range(0, X.n_samples, CONVERTED_ROWS):
+            yield Sample(X.X[:, i : i + CONVERTED_ROWS], X.names)
+        return
+    rows = (X.iloc if hasattr(X, "iloc") else X) if _is_frame(X) else np.atleast_1d(np.asanyarray(X))
+    for i in range(0, len(X) if _is_frame(X) else len(rows), CONVERTED_ROWS):
+        yield rows[i : i + CONVERTED_ROWS]
+
+
+def _columns_in_order(sample: Sample, names: tuple[str, ...]) -> FloatArray:
+    if sample.names == names:
+        return sample.X
+    if set(sample.names) != set(names):
+        raise DataError(
+            f"A block has the columns {', '.join(sample.names)}, the ones before had {', '.join(names)}. "
+            "Give the same columns in every block."
+        )
+    return sample.X[[sample.names.index(name) for name in names]]

@@ -1,0 +1,148 @@
+"""Found expressions from wherever they lie: the published models, SRBench result files, a store of ours.
+
+A candidate is text with all that is needed to read it. Reading comes later, so that whatever cannot be read is counted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sobolev_novelty.bench.published import CONVENTION_OF_STYLE, SUITES
+from sobolev_novelty.bench.store import Store
+from sobolev_novelty.errors import DataError, require
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One expression a method found.
+
+    Parameters
+    ----------
+    method, task : str
+    text : str or None
+        As published; ``None`` where the method gave none.
+    r2_test : float or None
+        As reported.
+    variables : str
+        How the text writes variables: a convention of the parser.
+    is_standardized : bool
+        Whether text and target live in standardized coordinates.
+    noise : float
+    seed : int or None
+    """
+
+    method: str
+    task: str
+    text: str | None
+    r2_test: float | None
+    variables: str = "auto"
+    is_standardized: bool = False
+    noise: float = 0.0
+    seed: int | None = None
+
+
+def published_candidates(root: Path, suite: str) -> Iterator[Candidate]:
+    """The published models below ``root`` (``$SOBOLEV_DATA``), of ``"ground_truth"`` or ``"black_box"`` tasks."""
+    path = root / "srbench_results" / SUITES[suite]
+    if not path.is_file():
+        raise DataError(f"There are no published models at '{path}'. Set SOBOLEV_DATA to a folder that has them.")
+    for row in _frame(path).to_dict("records"):
+        reported = _number(row.get("r2_test"))
+        yield Candidate(
+            str(row["algorithm"]),
+            str(row["dataset"]),
+            _text(row["symbolic_model"]),
+            reported if reported is not None else _number(row.get("r2_check_clean")),
+            CONVENTION_OF_STYLE[row["var_style"]],
+            str(row["space"]).startswith("standardised"),
+            _number(row.get("target_noise")) or 0.0,
+            _seed(row.get("random_state")),
+        )
+
+
+def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
+    """Rows of an SRBench result: feather, parquet, CSV, one JSON file, or a folder of them.
+
+    Needs the fields ``dataset``, ``algorithm`` and ``symbolic_model``; uses ``r2_test``, ``target_noise``,
+    ``random_state`` where they are.
+    """
+    path = Path(path)
+    files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+    if not files:
+        raise DataError(f"The folder '{path}' has no JSON files.")
+    for file in files:
+        for row in _rows(file):
+            missing = {"dataset", "algorithm", "symbolic_model"} - set(row)
+            if missing:
+                raise DataError(f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: not a result of SRBench.")
+            yield Candidate(
+                str(row["algorithm"]),
+                str(row["dataset"]),
+                _text(row["symbolic_model"]),
+                _number(row.get("r2_test")),
+                noise=_number(row.get("target_noise")) or 0.0,
+                seed=_seed(row.get("random_state")),
+            )
+
+
+def store_candidates(store: Store) -> Iterator[Candidate]:
+    """Rows of a store of ours; failures have no text."""
+    for row in store.frame().to_dict("records"):
+        yield Candidate(
+            str(row["method"]),
+            str(row["task"]),
+            _text(row["expression"]),
+            _number(row["r2_test"]),
+            "x0",
+            noise=float(row["noise"]),
+            seed=int(row["seed"]),
+        )
+
+
+def _rows(file: Path) -> Iterator[Mapping[Any, Any]]:
+    if file.suffix == ".json":
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise DataError(f"'{file}' cannot be read as JSON: {error}.") from error
+        yield from content if isinstance(content, list) else [content]
+    else:
+        yield from _frame(file).to_dict("records")
+
+
+def _frame(file: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    name = file.name.removesuffix(".gz")
+    try:
+        if name.endswith((".csv", ".tsv")):
+            return pd.read_csv(file, sep="\t" if name.endswith(".tsv") else ",")
+        require("pyarrow", extra="parquet")
+        if name.endswith((".feather", ".parquet")):
+            return pd.read_feather(file) if name.endswith(".feather") else pd.read_parquet(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"'{file}' cannot be read: {error}.") from error
+    raise DataError(f"'{file}' must end in .feather, .parquet, .csv, .tsv or .json.")
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or str(value) in ("nan", "<NA>", "None")
+
+
+def _number(value: Any) -> float | None:
+    return None if _is_missing(value) else float(value)
+
+
+def _seed(value: Any) -> int | None:
+    return None if _is_missing(value) else int(value)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None

@@ -1,0 +1,170 @@
+"""Experiments: one TOML file states problems, methods, seeds and budget.
+
+.. code-block:: toml
+
+    suite = "whitebox"          # or "blackbox"
+    seeds = [0, 1]
+    noise = [0.0]
+    budget = 30.0               # seconds a search may use
+    timeout = 90.0              # seconds after which a fit is killed
+    memory = 4.0                # GiB of address space of a task
+    max_train_rows = 1000
+    tasks = ["strogatz_*"]      # optional: names or patterns; all of the suite by default
+
+    [methods.genetic]           # a label; the rest are options of the method
+    [methods.genetic-large]
+    method = "genetic"          # the registry name, or "package.module:function"; the label by default
+    population_size = 500
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sobolev_novelty.bench.store import Job
+from sobolev_novelty.bench.suites import MAX_TRAIN_ROWS, suite_tasks
+from sobolev_novelty.errors import DataError, ParameterError
+
+
+@dataclass(frozen=True, slots=True)
+class MethodSpec:
+    """A method with its options, under the label it has in tables."""
+
+    label: str
+    method: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """What to run.
+
+    Parameters
+    ----------
+    name : str
+    suite : {"whitebox", "blackbox"}
+    methods : tuple of MethodSpec
+    tasks : tuple of str
+        Names, in the order of the suite.
+    seeds, noises : tuple
+    budget : float
+        Seconds a search may use; handed to the method.
+    timeout : float
+        Seconds after which loading and fitting are killed.
+    memory : float
+        Address space of a task, in GiB.
+    max_train_rows : int
+    assess_timeout : float
+        Seconds for novelty and the exact-solution verdict after the fit.
+    """
+
+    name: str
+    suite: str
+    methods: tuple[MethodSpec, ...]
+    tasks: tuple[str, ...]
+    seeds: tuple[int, ...] = (0,)
+    noises: tuple[float, ...] = (0.0,)
+    budget: float = 30.0
+    timeout: float = 90.0
+    memory: float = 4.0
+    max_train_rows: int = MAX_TRAIN_ROWS
+    assess_timeout: float = 60.0
+
+    def jobs(self) -> Iterator[Job]:
+        """All jobs; the methods of a task stand together, so that an unfinished sweep is still a paired one."""
+        for seed in self.seeds:
+            for noise in self.noises:
+                for task in self.tasks:
+                    for spec in self.methods:
+                        yield Job(task, spec.label, seed, noise)
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for all rows of a store."""
+        methods = {f"method:{spec.label}": {"method": spec.method, **spec.options} for spec in self.methods}
+        return {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows, **methods}
+
+    def order(self, job: Job) -> dict[str, Any]:
+        """Everything a worker process needs to know to run a job; JSON."""
+        spec = next(spec for spec in self.methods if spec.label == job.method)
+        return {
+            "task": job.task,
+            "method": spec.method,
+            "options": dict(spec.options),
+            "seed": job.seed,
+            "noise": job.noise,
+            "budget": self.budget,
+            "timeout": self.timeout,
+            "memory": self.memory,
+            "max_train_rows": self.max_train_rows,
+            "assess_timeout": self.assess_timeout,
+        }
+
+
+def load_experiment(path: str | Path) -> Experiment:
+    """Read a TOML file."""
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"There is no experiment file '{path}'.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"'{path}' is not TOML: {error}.") from error
+    return experiment_from(table, name=path.stem)
+
+
+_NUMBERS = ("budget", "timeout", "memory", "assess_timeout")
+_KNOWN = {"suite", "tasks", "seeds", "noise", "methods", "max_train_rows", *_NUMBERS}
+
+
+def experiment_from(table: Mapping[str, Any], name: str) -> Experiment:
+    """Check the contents of an experiment file.
+
+    Examples
+    --------
+    >>> experiment = experiment_from({"suite": "whitebox", "tasks": ["strogatz_*"], "methods": {"linear": {}}}, "demo")
+    >>> len(experiment.tasks), len(list(experiment.jobs()))
+    (14, 14)
+    """
+    unknown = set(table) - _KNOWN
+    if unknown:
+        raise ParameterError(f"Unknown keys: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(_KNOWN))}.")
+    if not table.get("methods"):
+        raise ParameterError("The experiment names no method. Add a table such as [methods.genetic].")
+    for key in _NUMBERS:
+        if key in table and not (isinstance(table[key], int | float) and table[key] > 0):
+            raise ParameterError(f"'{key}' must be a positive number. Got {table[key]!r}.")
+    suite = str(table.get("suite", "whitebox"))
+    numbers = {key: float(table[key]) for key in _NUMBERS if key in table}
+    return Experiment(
+        name,
+        suite,
+        _methods(table["methods"]),
+        _tasks(suite, table.get("tasks", ["*"])),
+        seeds=tuple(int(seed) for seed in table.get("seeds", [0])),
+        noises=tuple(float(noise) for noise in table.get("noise", [0.0])),
+        max_train_rows=int(table.get("max_train_rows", MAX_TRAIN_ROWS)),
+        **numbers,
+    )
+
+
+def _methods(table: Mapping[str, Any]) -> tuple[MethodSpec, ...]:
+    specs = []
+    for label, options in table.items():
+        if not isinstance(options, Mapping):
+            raise ParameterError(f"[methods.{label}] must be a table of options. Got {options!r}.")
+        rest = {key: value for key, value in options.items() if key != "method"}
+        specs.append(MethodSpec(label, str(options.get("method", label)), rest))
+    return tuple(specs)
+
+
+def _tasks(suite: str, patterns: list[str]) -> tuple[str, ...]:
+    names = suite_tasks(suite)
+    for pattern in patterns:
+        if not fnmatch.filter(names, pattern):
+            raise ParameterError(f"'tasks' has '{pattern}', which no task of the suite '{suite}' matches.")
+    return tuple(name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))

@@ -1,0 +1,180 @@
+"""Figures of the paper from the same numbers as the tables. Each figure has a function that gives the numbers alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from sobolev_novelty.bench.gap import GROUND_TRUTH
+from sobolev_novelty.bench.paper import paper_name, paper_rows
+from sobolev_novelty.bench.tables import ablation_table, guided_pairs, task_scores
+from sobolev_novelty.errors import DataError, require
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_OURS, _PAPER, _GUIDED = "#1b5e9e", "#9a9a9a", "#c2410c"
+
+
+def _figure(width: float, height: float) -> Figure:
+    require("matplotlib", extra="plot")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: Figure, path: str | Path) -> Path:
+    """Write a figure; the ending decides the format. The same numbers give the same bytes."""
+    path = Path(path)
+    if path.suffix not in (".svg", ".png", ".pdf"):
+        raise DataError(f"'{path}' must end in .svg, .png or .pdf.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    matplotlib = require("matplotlib", extra="plot")
+    with matplotlib.rc_context({"svg.hashsalt": "sobolev"}):
+        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    return path
+
+
+def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_paper: bool = True) -> pd.DataFrame:
+    """Ranks by mean R² and by mean complexity, and the Pareto tier, of every method.
+
+    With ``with_paper`` the methods that only the paper has stand beside ours, as it reports them.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``method, source, r2, complexity, accuracy_rank, complexity_rank, tier``.
+    """
+    scores = task_scores(frame[frame["noise"] == noise]).groupby("method")[["r2", "complexity"]].mean()
+    table = scores.reset_index().assign(source="ours")
+    if with_paper:
+        known = {paper_name(method) for method in table["method"]}
+        rows = [
+            {"method": name, "r2": row[0], "complexity": row[1], "source": "paper"}
+            for name, row in paper_rows(suite).items()
+            if name not in known
+        ]
+        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
+    table["accuracy_rank"] = table["r2"].rank(ascending=False, method="min").astype(int)
+    table["complexity_rank"] = table["complexity"].rank(method="min").astype(int)
+    table["tier"] = pareto_tiers(table[["accuracy_rank", "complexity_rank"]].to_numpy(dtype=float))
+    return table[["method", "source", "r2", "complexity", "accuracy_rank", "complexity_rank", "tier"]]
+
+
+def pareto_tiers(points: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
+    """Tier of each point, smaller is better on all axes: 1 is dominated by none, 2 by tier 1 only, and so on.
+
+    Examples
+    --------
+    >>> pareto_tiers(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
+    [1, 1, 2, 3]
+    """
+    tiers = np.zeros(len(points), dtype=int)
+    tier = 0
+    while (tiers == 0).any():
+        tier += 1
+        rest = np.flatnonzero(tiers == 0)
+        members = points[rest]
+        no_worse = (members[:, None] <= members[None]).all(axis=2)  # [i, j]: i is no worse than j anywhere
+        better = (members[:, None] < members[None]).any(axis=2)
+        dominated = (no_worse & better).any(axis=0)
+        tiers[rest[~dominated]] = tier
+    return [int(value) for value in tiers]
+
+
+def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_paper: bool = True) -> Figure:
+    """Accuracy rank against complexity rank, with Pareto tiers and arrows from backbone to guided variant."""
+    table = rank_plane_numbers(frame, suite, noise=noise, with_paper=with_paper)
+    figure = _figure(6.4, 5.2)
+    axes = figure.add_subplot()
+    for _, members in table.groupby("tier"):
+        line = members.sort_values(["accuracy_rank", "complexity_rank"])
+        axes.plot(line["accuracy_rank"], line["complexity_rank"], "--", color="#c8c8c8", linewidth=0.8, zorder=1)
+    place = table.set_index("method")[["accuracy_rank", "complexity_rank"]]
+    for base, guided in guided_pairs(table["method"]):
+        axes.annotate(
+            "",
+            xy=tuple(place.loc[guided]),
+            xytext=tuple(place.loc[base]),
+            arrowprops={"arrowstyle": "->", "color": _GUIDED, "linewidth": 1.4, "shrinkA": 5, "shrinkB": 5},
+        )
+    for row in table.to_dict("records"):
+        _point(axes, row["accuracy_rank"], row["complexity_rank"], row["method"], source=row["source"])
+    axes.set(xlabel="rank by mean R² (1 is best)", ylabel="rank by mean complexity (1 is shortest)")
+    axes.margins(0.12)
+    axes.locator_params(integer=True)
+    axes.set_title("White-box tasks" if suite == "whitebox" else "Black-box tasks")
+    _legend(axes, with_paper=with_paper)
+    return figure
+
+
+def _point(axes: Axes, x: float, y: float, label: str, *, source: str) -> None:
+    color = _PAPER if source == "paper" else _GUIDED if "+novelty" in label else _OURS
+    face = "none" if source == "paper" else color
+    axes.scatter([x], [y], s=36, edgecolors=color, facecolors=face, zorder=3)
+    axes.annotate(label, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
+
+
+def _legend(axes: Axes, *, with_paper: bool) -> None:
+    axes.scatter([], [], s=36, color=_OURS, label="run here")
+    axes.scatter([], [], s=36, color=_GUIDED, label="run here, guided")
+    if with_paper:
+        axes.scatter([], [], s=36, edgecolors=_PAPER, facecolors="none", label="as the paper reports it")
+    axes.legend(fontsize=7, frameon=False, loc="best")
+
+
+def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
+    """Mean complexity against mean term novelty of ground truth and methods (the figure of Sec. 4.1)."""
+    shown = gap.dropna(subset=["mean_novelty", "complexity"])
+    if shown.empty:
+        raise DataError("No method has a multi-term expression with R² ≥ 0.8: there is nothing to draw.")
+    figure = _figure(6.0, 4.4)
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes = figure.add_subplot()
+    for row in shown.to_dict("records"):
+        is_truth = row["method"] == GROUND_TRUTH
+        axes.scatter(
+            [row["complexity"]],
+            [row["mean_novelty"]],
+            s=110 if is_truth else 36,
+            marker="*" if is_truth else "o",
+            color=_GUIDED if is_truth else _OURS,
+            zorder=3,
+        )
+        axes.annotate(
+            row["method"],
+            (row["complexity"], row["mean_novelty"]),
+            xytext=(5, 4),
+            textcoords="offset points",
+            fontsize=7,
+        )
+    axes.set(xscale="log", ylim=(0, 1), xlabel="mean complexity (nodes)", ylabel="mean term novelty")
+    axes.margins(x=0.15)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.axhline(1 / np.sqrt(10), linestyle="--", color="#c8c8c8", linewidth=0.8, zorder=1)
+    return figure
+
+
+def derivative_ablation(frame: pd.DataFrame) -> Figure:
+    """Mean test NMSE (left axis) and novelty evaluations a run (right axis) of guided methods (Appendix F)."""
+    table = ablation_table(frame).frame
+    if table.empty:
+        raise DataError("The store has no guided methods: their labels contain '+novelty'.")
+    figure = _figure(6.4, 3.4)
+    left = figure.add_subplot()
+    right = left.twinx()
+    n = len(table)
+    positions = np.arange(n)
+    left.bar(positions, table["NMSE"], width=0.7, color=_OURS)
+    right.bar(positions + n + 1, table["SN calls"].fillna(0.0), width=0.7, color=_GUIDED)
+    left.set_xticks([*positions, *(positions + n + 1)], [*table["method"], *table["method"]], rotation=20, fontsize=7)
+    left.set_ylabel("mean test NMSE", color=_OURS)
+    right.set_ylabel("SN calls a run", color=_GUIDED)
+    return figure

@@ -1,0 +1,99 @@
+"""Other people's methods on the same splits and budgets, one thread each, judged through ``peers``.
+
+Where a library has no notion of a time budget, the adapter gives it rounds until the time is up. What is not said here
+is the library's default.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty.bench.methods import MethodResult, method
+from sobolev_novelty.errors import require
+from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import FloatArray
+from sobolev_novelty.peers import from_gplearn, from_pyoperon, from_pysindy
+from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
+
+
+@method("gplearn")
+def gplearn(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+    """gplearn, generation by generation until the time is up, with the functions SRBench gives it.
+
+    The target is standardized, because gplearn draws its constants from [-1, 1]; the expression undoes that with one
+    factor and one offset.
+    """
+    deadline = time.perf_counter() + budget
+    genetic = require("gplearn.genetic", extra="bench")
+    settings = {
+        "population_size": 1000,
+        "function_set": ("add", "sub", "mul", "div", "log", "sqrt", "sin", "cos"),
+        "parsimony_coefficient": 0.001,
+        "low_memory": True,
+        **options,
+    }
+    center, scale = float(np.mean(y)), float(np.std(y)) or 1.0
+    model = genetic.SymbolicRegressor(**settings, generations=1, warm_start=True, random_state=seed, n_jobs=1)
+    longest = 0.0
+    while True:
+        begin = time.perf_counter()
+        model.fit(X, (y - center) / scale)
+        longest = max(longest, time.perf_counter() - begin)
+        if time.perf_counter() + longest > deadline:
+            break
+        model.set_params(generations=model.generations + 1)
+    expression = sum_of_terms([Term(center, Expression.of(1.0)), Term(scale, from_gplearn(model))])
+    return MethodResult(expression, evaluations=settings["population_size"] * model.generations, sn_calls=0)
+
+
+@method("pyoperon")
+def pyoperon(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+    """Operon with local search of constants and selection by description length, as its authors run it in SRBench."""
+    sklearn = require("pyoperon.sklearn", extra="bench")
+    settings = {
+        "allowed_symbols": "add,sub,mul,aq,sin,cos,exp,logabs,sqrtabs,square,constant,variable",
+        "objectives": ["r2", "length"],
+        "optimizer_iterations": 5,
+        "population_size": 1000,
+        "max_length": 50,
+        "generations": 1_000_000,
+        "max_evaluations": 1_000_000_000,
+        **options,
+    }
+    model = sklearn.SymbolicRegressor(**settings, max_time=max(1, int(budget)), random_state=seed, n_threads=1)
+    model.fit(X, y)
+    # With two objectives Operon does not count: 0 means unknown.
+    return MethodResult(from_pyoperon(model), evaluations=int(model.stats_["evaluation_count"]) or None, sn_calls=0)
+
+
+@method("pysindy")
+def pysindy(X: FloatArray, y: FloatArray, *, seed: int, budget: float, degree: int = 2) -> MethodResult:
+    """PySINDy's thresholded least squares on polynomials and, for up to ten inputs, sines and cosines.
+
+    Of eleven thresholds, from the largest down, a smaller one is taken only where it removes at least a hundredth of
+    the squared error on a held-out quarter of the training rows.
+    """
+    ps = require("pysindy", extra="bench")
+    held_out = np.random.default_rng(seed).random(len(y)) < 0.25
+    scale = float(np.std(y)) or 1.0
+    best = Expression.of(float(np.mean(y[~held_out])))
+    best_error = float(np.mean((y[held_out] - best.constants[0]) ** 2))
+    thresholds = np.geomspace(10.0, 1e-4, 11)
+    for threshold in thresholds:
+        library = ps.PolynomialLibrary(degree if X.shape[1] <= 30 else 1)
+        if X.shape[1] <= 10:
+            library = library + ps.FourierLibrary(1)
+        optimizer = ps.STLSQ(threshold=threshold, alpha=1e-6, normalize_columns=True)
+        model = ps.SINDy(feature_library=library, optimizer=optimizer)
+        # The optimizer's thresholds are meant for targets of order one.
+        model.fit(X[~held_out], t=1.0, x_dot=(y[~held_out] / scale)[:, None])
+        terms = additive_terms(from_pysindy(model, names=[f"x{k}" for k in range(X.shape[1])]))
+        expression = sum_of_terms([Term(scale * term.coefficient, term.expression) for term in terms])
+        error = float(np.mean((y[held_out] - evaluate(expression, X[held_out])) ** 2))
+        if error < 0.99 * best_error and best_error > 1e-20 * scale**2:
+            best, best_error = expression, error
+    return MethodResult(best, evaluations=len(thresholds), sn_calls=0)

@@ -1,0 +1,216 @@
+"""The runner: claims jobs, runs each in a process of its own, here or on a Dask cluster, and stores what comes back."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sobolev_novelty.bench.experiment import Experiment
+from sobolev_novelty.bench.isolation import circumstances, run_isolated
+from sobolev_novelty.bench.store import Job, Store
+from sobolev_novelty.bench.suites import missing_tasks
+from sobolev_novelty.errors import ParameterError, require
+
+#: Seconds between two heartbeats.
+_HEARTBEAT = 5.0
+#: How often Dask may move a task from a lost worker to another.
+_DASK_RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a sweep stands.
+
+    Parameters
+    ----------
+    total, done, failed : int
+        Jobs of the experiment, those with a result in the store, and those of them without an expression.
+    running : tuple of (Job, float)
+        Jobs in flight and the seconds since they were handed out.
+    seconds_left : float or None
+        Estimate from the jobs finished by this runner.
+    """
+
+    total: int
+    done: int
+    failed: int
+    running: tuple[tuple[Job, float], ...] = ()
+    seconds_left: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one call of ``run`` did.
+
+    Parameters
+    ----------
+    ran : int
+        Jobs this runner finished.
+    skipped : int
+        Jobs that had a result already.
+    held : int
+        Jobs another living runner holds.
+    missing : tuple of str
+        Tasks whose data are not there; not run, not stored.
+    statuses : dict
+        How many of the jobs of this runner ended in which status.
+    seconds : float
+    """
+
+    ran: int
+    skipped: int
+    held: int
+    missing: tuple[str, ...]
+    statuses: dict[str, int]
+    seconds: float
+
+
+def run(
+    experiment: Experiment,
+    store: Store,
+    *,
+    workers: int = 1,
+    dask: str | None = None,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Run what the store does not have yet.
+
+    Parameters
+    ----------
+    experiment : Experiment
+    store : Store
+    workers : int
+        Jobs at a time on this machine; not used with ``dask``.
+    dask : str, optional
+        Address of a Dask scheduler. Each of its workers runs as many jobs at a time as it has threads.
+    on_progress : callable, optional
+        Called with a :class:`Progress` about twice a second.
+    """
+    if workers < 1:
+        raise ParameterError(f"'workers' must be at least 1. Got {workers}.")
+    store.check_settings(experiment.settings())
+    missing = set(missing_tasks(experiment.tasks, download=True))
+    finished = store.finished()
+    jobs = [job for job in experiment.jobs() if job.task not in missing]
+    todo = [job for job in jobs if job not in finished]
+    begin = time.monotonic()
+    with _executor(workers, dask) as (executor, capacity):
+        sweep = _Sweep(
+            experiment,
+            store,
+            executor,
+            capacity=capacity,
+            total=len(jobs),
+            done=len(jobs) - len(todo),
+            on_progress=on_progress,
+        )
+        try:
+            sweep.run(todo)
+        finally:
+            store.release(sweep.in_flight.values())
+    return Summary(
+        sum(sweep.statuses.values()),
+        len(jobs) - len(todo),
+        sweep.held,
+        tuple(sorted(missing)),
+        sweep.statuses,
+        time.monotonic() - begin,
+    )
+
+
+class _Sweep:
+    """The state of one call of ``run``."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        store: Store,
+        executor: Executor,
+        *,
+        capacity: Callable[[], int],
+        total: int,
+        done: int,
+        on_progress: Callable[[Progress], None] | None,
+    ) -> None:
+        self.experiment = experiment
+        self.store = store
+        self.executor = executor
+        self.capacity = capacity
+        self.total = total
+        self.done_before = done
+        self.on_progress = on_progress
+        self.in_flight: dict[Future[dict[str, Any]], Job] = {}
+        self.started: dict[Job, float] = {}
+        self.statuses: dict[str, int] = {}
+        self.held = 0
+
+    def run(self, todo: list[Job]) -> None:
+        rest = iter(todo)
+        self.begin = time.monotonic()
+        last_heartbeat = self.begin
+        exhausted = False
+        while self.in_flight or not exhausted:
+            while not exhausted and len(self.in_flight) < self.capacity():
+                exhausted = not self._submit_next(rest)
+            done, _ = wait(self.in_flight, timeout=0.5, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._store(self.in_flight.pop(future), future)
+            if time.monotonic() - last_heartbeat > _HEARTBEAT:
+                self.store.heartbeat()
+                last_heartbeat = time.monotonic()
+            self._report()
+
+    def _submit_next(self, rest: Iterator[Job]) -> bool:
+        """Claim and hand out one more job; ``False`` when there is none left."""
+        for job in rest:
+            if self.store.claim(job):
+                self.in_flight[self.executor.submit(run_isolated, self.experiment.order(job))] = job
+                self.started[job] = time.monotonic()
+                return True
+            self.held += job not in self.store.finished()
+        return False
+
+    def _store(self, job: Job, future: Future[dict[str, Any]]) -> None:
+        self.started.pop(job)
+        try:
+            result = future.result()
+        except Exception as error:  # the cluster lost the task too often
+            result = {"status": "crashed", "traceback": f"{type(error).__name__}: {error}", **circumstances()}
+        if self.store.finish(job, result):
+            self.statuses[result["status"]] = self.statuses.get(result["status"], 0) + 1
+
+    def _report(self) -> None:
+        if self.on_progress is None:
+            return
+        now = time.monotonic()
+        ran = sum(self.statuses.values())
+        left = self.total - self.done_before - ran - self.held
+        rate = ran / (now - self.begin) if ran else None
+        self.on_progress(
+            Progress(
+                self.total,
+                self.done_before + ran,
+                ran - self.statuses.get("done", 0),
+                tuple((job, now - at) for job, at in self.started.items()),
+                None if rate is None else left / rate,
+            )
+        )
+
+
+@contextmanager
+def _executor(workers: int, dask: str | None) -> Iterator[tuple[Executor, Callable[[], int]]]:
+    if dask is None:
+        with ThreadPoolExecutor(workers, thread_name_prefix="bench") as pool:
+            yield pool, lambda: workers
+        return
+    distributed = require("distributed", extra="dask")
+    with distributed.Client(dask, timeout="30s") as client:
+        yield (
+            client.get_executor(pure=False, retries=_DASK_RETRIES),
+            # One more than there are threads, so that none waits for this process; workers may come and go.
+            lambda: 1 + sum(client.nthreads().values()),
+        )

@@ -1,0 +1,206 @@
+"""Suites of tasks, and SRBench's protocol for turning a task into a training and a test part.
+
+``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
+copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
+
+The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
+``max_train_rows`` training rows; noise, if any, on the training target only, normal with standard deviation
+``noise * sqrt(mean(y_train**2))`` (SRBench scales by the root mean square, not by the standard deviation).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
+from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import FloatArray
+
+IndexArray = npt.NDArray[np.intp]
+
+SUITES = ("whitebox", "blackbox")
+#: SRBench trains on at most this many rows.
+MAX_TRAIN_ROWS = 10_000
+TRAIN_SHARE = 0.75
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """One task, one seed: what a method may see, and what it is judged by.
+
+    Parameters
+    ----------
+    name : str
+    variables : tuple of str
+        Names of the columns.
+    X_train, X_test : ndarray of shape (n_samples, n_features)
+    y_train, y_test : ndarray of shape (n_samples,)
+    truth : Expression or None
+        In the names ``x0, x1, …``. Only the judge reads it: ground truth never reaches a search.
+    """
+
+    name: str
+    variables: tuple[str, ...]
+    X_train: FloatArray
+    y_train: FloatArray
+    X_test: FloatArray
+    y_test: FloatArray
+    truth: Expression | None = None
+
+
+def suite_tasks(suite: str) -> tuple[str, ...]:
+    """Names of a suite's tasks.
+
+    Examples
+    --------
+    >>> len(suite_tasks("whitebox")), len(suite_tasks("blackbox"))
+    (133, 122)
+    """
+    if suite == "whitebox":
+        return tuple(task.name for task in whitebox_tasks())
+    if suite == "blackbox":
+        return tuple(_blackbox_table())
+    raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}. Got '{suite}'.")
+
+
+@cache
+def _blackbox_table() -> dict[str, tuple[int, int]]:
+    text = resources.files("sobolev_novelty.bench").joinpath("blackbox.csv").read_text(encoding="utf-8")
+    return {row["name"]: (int(row["n_samples"]), int(row["n_features"])) for row in csv.DictReader(text.splitlines())}
+
+
+def data_folder() -> Path:
+    """Folder of the PMLB files: ``$SOBOLEV_DATA/pmlb``, or a folder in the user's cache."""
+    named = os.environ.get("SOBOLEV_DATA")
+    if named:
+        return Path(named) / "pmlb"
+    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "sobolev-novelty" / "pmlb"
+
+
+def missing_tasks(names: Sequence[str], *, download: bool = False) -> tuple[str, ...]:
+    """Tasks whose data are not on this machine, after trying to download them if asked to."""
+    absent = [name for name in names if name in _blackbox_table() and not _local_file(name).is_file()]
+    if not download:
+        return tuple(absent)
+    still_absent = []
+    for name in absent:
+        try:
+            _download(name)
+        except DataError:
+            still_absent.append(name)
+    return tuple(still_absent)
+
+
+def _local_file(name: str) -> Path:
+    return data_folder() / name / f"{name}.tsv.gz"
+
+
+def _download(name: str) -> None:
+    pmlb = require("pmlb", extra="bench")
+    folder = data_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        pmlb.fetch_data(name, local_cache_dir=str(folder))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"The data set '{name}' is not in {folder} and could not be downloaded ({error}). "
+            "Set SOBOLEV_DATA to a folder that has pmlb/<name>/<name>.tsv.gz."
+        ) from error
+
+
+def load(name: str, *, max_train_rows: int = MAX_TRAIN_ROWS) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    """All rows of a task: inputs, targets, column names.
+
+    A white-box task generates as many rows as give ``max_train_rows`` for training (SRBench draws from 100,000), from
+    a stream that depends on its name only: the seed of a run chooses the split, not the data.
+    """
+    if name in _blackbox_table():
+        return _load_blackbox(name)
+    task = whitebox_task(name)
+    n_samples = int(np.ceil(max_train_rows / TRAIN_SHARE))
+    X, y = task.sample(n_samples, np.random.default_rng(zlib.crc32(name.encode())))
+    return X, y, task.variables
+
+
+def _load_blackbox(name: str) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+    path = _local_file(name)
+    if not path.is_file():
+        _download(name)
+    import pandas as pd
+
+    frame = pd.read_csv(path, sep="\t", compression="gzip").dropna()
+    columns = [column for column in frame.columns if column != "target"]
+    X = frame[columns].to_numpy(dtype=np.float64)
+    return X, frame["target"].to_numpy(dtype=np.float64), tuple(columns)
+
+
+def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
+    """Training and test rows as scikit-learn's ``train_test_split`` draws them with ``random_state=seed``.
+
+    Written out because every task is a process of its own, and importing scikit-learn costs it more than a fast fit.
+    """
+    order = np.random.RandomState(seed).permutation(n_samples)  # the legacy stream is the protocol
+    n_test = int(np.ceil((1 - TRAIN_SHARE) * n_samples))
+    n_train = int(np.floor(TRAIN_SHARE * n_samples))
+    return order[n_test : n_test + n_train], order[:n_test]
+
+
+def problem(name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0) -> Problem:
+    """Split a task by SRBench's protocol.
+
+    Parameters
+    ----------
+    name : str
+        A task of either suite.
+    seed : int
+        Decides the split, the training rows kept and the noise.
+    max_train_rows : int
+    noise : float
+        Standard deviation of the noise on ``y_train``, as a share of its root mean square.
+    """
+    if max_train_rows < 1:
+        raise ParameterError(f"'max_train_rows' must be at least 1. Got {max_train_rows}.")
+    if not (np.isfinite(noise) and noise >= 0):
+        raise ParameterError(f"'noise' must be zero or positive. Got {noise}.")
+    X, y, variables = load(name, max_train_rows=max_train_rows)
+    train, test = split(len(y), seed)
+    X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
+    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+    if len(y_train) > max_train_rows:
+        kept = np.sort(rng.choice(len(y_train), size=max_train_rows, replace=False))
+        X_train, y_train = X_train[kept], y_train[kept]
+    if noise > 0:
+        y_train = y_train + rng.normal(0.0, noise * np.sqrt(np.mean(np.square(y_train))), size=len(y_train))
+    truth = None if name in _blackbox_table() else whitebox_task(name).positional_expression
+    return Problem(name, variables, X_train, y_train, X_test, y_test, truth)
+
+
+def r_squared(y: FloatArray, prediction: FloatArray) -> float | None:
+    """Coefficient of determination; ``None`` where a prediction is not finite, and 1 or 0 for a constant target.
+
+    Examples
+    --------
+    >>> r_squared(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0]))
+    1.0
+    >>> r_squared(np.array([0.0, 1.0]), np.array([0.0, np.nan])) is None
+    True
+    """
+    with np.errstate(all="ignore"):
+        residual = float(np.sum(np.square(y - prediction)))
+        total = float(np.sum(np.square(y - np.mean(y))))
+    if not np.isfinite(residual):
+        return None
+    if total == 0.0:
+        return 1.0 if residual == 0.0 else 0.0
+    return 1.0 - residual / total

@@ -1,0 +1,96 @@
+"""The child process that runs one job: ``python -m sobolev_novelty.bench.worker``.
+
+It reads one line of JSON (the order) from standard input, and writes its result to the file the order names, once
+after the fit and again after each part of the assessment; each write replaces the file whole. So whoever kills it
+keeps what was done. When standard input closes, its parent is gone, and it ends.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+GIB = 1024**3
+
+
+def main() -> None:
+    """Run the order on standard input."""
+    order = json.loads(sys.stdin.readline())
+    _end_with_parent()
+    limit = int(order["memory"] * GIB)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    result: dict[str, Any] = {}
+    try:
+        _run(order, result)
+    except MemoryError:
+        result.update(status="memory", traceback=f"More than {order['memory']} GiB of address space were needed.")
+    except BaseException:
+        result.update(status="failed", traceback=_shortened(traceback.format_exc()))
+    _write(order, result, is_final=True)
+    # Native threads of a method may not want to end.
+    os._exit(0)
+
+
+def _run(order: dict[str, Any], result: dict[str, Any]) -> None:
+    from sobolev_novelty.bench.judge import assess_exactness, assess_fit, assess_novelty
+    from sobolev_novelty.bench.methods import find_method
+    from sobolev_novelty.bench.suites import problem
+
+    part = problem(order["task"], order["seed"], max_train_rows=order["max_train_rows"], noise=order["noise"])
+    fit = find_method(order["method"])
+    begin = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a foreign search may divide by zero a million times
+        found = fit(part.X_train, part.y_train, seed=order["seed"], budget=order["budget"], **order["options"])
+    result.update(
+        wall_time=time.perf_counter() - begin,
+        expression=str(found.expression),
+        complexity=found.expression.complexity,
+        evaluations=found.evaluations,
+        sn_calls=found.sn_calls,
+        extra=json.dumps(found.extra, sort_keys=True),
+    )
+    result.update(assess_fit(found.expression, part), status="done")
+    _write(order, result)
+    result.update(assess_novelty(found.expression, part))
+    _write(order, result)
+    result.update(assess_exactness(found.expression, part))
+
+
+def _shortened(text: str) -> str:
+    """A runaway recursion leaves half a megabyte of traceback: its ends say all."""
+    return text if len(text) <= 8000 else f"{text[:4000]}\n… {len(text) - 8000} characters …\n{text[-4000:]}"
+
+
+def _write(order: dict[str, Any], result: dict[str, Any], *, is_final: bool = False) -> None:
+    path = Path(order["result_path"])
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps({"result": result, "is_final": is_final}), encoding="utf-8")
+    draft.replace(path)
+
+
+def _end_with_parent() -> None:
+    if sys.platform == "linux":
+        # PR_SET_PDEATHSIG: also ends native code that never lets a Python thread run.
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+    def watch() -> None:
+        sys.stdin.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,173 @@
+"""``sobolev bench``: run an experiment, and make every table and figure from its rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+bench_app = typer.Typer(
+    name="bench", help="Run benchmarks and make their tables and figures.", no_args_is_help=True, add_completion=False
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@bench_app.callback()
+def _group() -> None:
+    """Run benchmarks and make their tables and figures."""
+
+
+@bench_app.command("run")
+def run_command(
+    experiment: Annotated[Path, typer.Argument(help="TOML file: suite, methods, seeds, budget.")],
+    store: Annotated[Path | None, typer.Option(help="SQLite file; results/<experiment>.sqlite by default.")] = None,
+    workers: Annotated[int, typer.Option(help="Tasks at a time on this machine.")] = 1,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run what the store does not have yet. Killing it loses only what is in flight; run it again to go on."""
+    from rich.console import Console
+
+    from sobolev_novelty.bench.experiment import load_experiment
+    from sobolev_novelty.bench.progress import duration, live_progress
+    from sobolev_novelty.bench.run import run
+    from sobolev_novelty.bench.store import Store
+
+    plan = load_experiment(experiment)
+    target = Store(store or Path("results") / f"{plan.name}.sqlite")
+    with live_progress(Console(stderr=True)) as on_progress:
+        summary = run(plan, target, workers=workers, dask=dask, on_progress=on_progress)
+    if as_json:
+        typer.echo(json.dumps(asdict(summary)))
+        return
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items())) or "nothing to run"
+    typer.echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} were there.")
+    if summary.held:
+        typer.echo(f"{summary.held} are being run by another runner.")
+    if summary.missing:
+        typer.echo(f"{len(summary.missing)} tasks have no data here: {', '.join(summary.missing)}.")
+    typer.echo(f"Store: {target.path}")
+
+
+@bench_app.command("table")
+def table_command(
+    store: Annotated[Path, typer.Argument(help="SQLite file that 'bench run' made.")],
+    *,
+    kind: Annotated[str, typer.Option(help="results, differences or ablation.")] = "results",
+    form: Annotated[str, typer.Option("--format", help="md, tex or csv.")] = "md",
+    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a table of the paper from stored rows."""
+    from sobolev_novelty.bench.store import Store
+    from sobolev_novelty.bench.tables import ablation_table, difference_table, results_table
+    from sobolev_novelty.errors import ParameterError
+
+    source = Store(store, read_only=True)
+    suite = str(source.settings().get("suite", "whitebox"))
+    frame = source.frame()
+    makers = {
+        "results": lambda: results_table(frame, suite, noise=noise),
+        "differences": lambda: difference_table(frame, suite, noise=noise),
+        "ablation": lambda: ablation_table(frame),
+    }
+    if kind not in makers:
+        raise ParameterError(f"'kind' must be one of {', '.join(makers)}. Got '{kind}'.")
+    table = makers[kind]()
+    _deliver(table.frame.to_json(orient="records") if as_json else table.render(form), out)
+
+
+@bench_app.command("figure")
+def figure_command(
+    store: Annotated[Path, typer.Argument(help="SQLite file that 'bench run' made.")],
+    *,
+    out: Annotated[list[Path], typer.Option(help="File to write, .svg, .png or .pdf; may be given several times.")],
+    kind: Annotated[str, typer.Option(help="ranks or ablation.")] = "ranks",
+    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
+    with_paper: Annotated[bool, typer.Option(help="Show the paper's methods beside ours.")] = True,
+    as_json: Json = False,
+) -> None:
+    """Draw a figure of the paper from stored rows."""
+    from sobolev_novelty.bench.figures import derivative_ablation, rank_plane, save_figure
+    from sobolev_novelty.bench.store import Store
+    from sobolev_novelty.errors import ParameterError
+
+    source = Store(store, read_only=True)
+    suite = str(source.settings().get("suite", "whitebox"))
+    if kind not in ("ranks", "ablation"):
+        raise ParameterError(f"'kind' must be one of ranks, ablation. Got '{kind}'.")
+    frame = source.frame()
+    picture = rank_plane(frame, suite, noise=noise, with_paper=with_paper) if kind == "ranks" else None
+    written = [str(save_figure(picture or derivative_ablation(frame), path)) for path in out]
+    typer.echo(json.dumps({"written": written}) if as_json else "\n".join(written))
+
+
+@bench_app.command("gap")
+def gap_command(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(help="More expressions: stores (.sqlite) and SRBench results (feather, parquet, CSV, JSON)."),
+    ] = None,
+    *,
+    coordinates: Annotated[str, typer.Option(help="own (those each method used) or raw.")] = "own",
+    noise: Annotated[float, typer.Option(help="Noise level of the candidates; below 0 for all.")] = 0.0,
+    form: Annotated[str, typer.Option("--format", help="md, tex or csv.")] = "md",
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw novelty against complexity.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Term qualification of the ground truth and of published and stored expressions (Section 4.1)."""
+    from rich.console import Console
+    from rich.progress import track
+
+    from sobolev_novelty.bench.figures import novelty_against_complexity, save_figure
+    from sobolev_novelty.bench.gap import gap_candidates, gap_table, judge, refusals
+    from sobolev_novelty.bench.tables import qualification_table
+    from sobolev_novelty.errors import ParameterError
+
+    if coordinates not in ("own", "raw"):
+        raise ParameterError(f"'coordinates' must be one of own, raw. Got '{coordinates}'.")
+    candidates = list(gap_candidates(results or [], noise=None if noise < 0 else noise))
+    console = Console(stderr=True)
+    steps = track(candidates, "Judging", console=console, disable=not console.is_terminal)
+    judgements = [judge(candidate, coordinates=coordinates) for candidate in steps]
+    table = gap_table(judgements)
+    if figure is not None:
+        save_figure(novelty_against_complexity(table), figure)
+    if as_json:
+        content = {"methods": json.loads(table.to_json(orient="records")), "refusals": refusals(judgements)}
+        _deliver(json.dumps(content), out)
+        return
+    text = qualification_table(table, coordinates=coordinates).render(form)
+    if form == "md":
+        text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
+    _deliver(text, out)
+
+
+def _deliver(text: str, out: Path | None) -> None:
+    if out is None:
+        typer.echo(text)
+        return
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    typer.echo(str(out))
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Run as ``python -m sobolev_novelty.cli_bench``; errors raised on purpose are one line and exit code 1."""
+    from sobolev_novelty.errors import SobolevError
+
+    try:
+        return bench_app(arguments)
+    except SobolevError as error:
+        typer.echo(f"Error: {error}", err=True)
+        raise SystemExit(1) from error
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""The same function with fewer nodes: common factors of sums are taken out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from functools import lru_cache
+
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.search.structure.algebra import product, weighted_sum
+from sobolev_novelty.terms import MAX_DISTRIBUTED_TERMS, Product, products_of
+
+#: Sums with more terms than this are left as they are.
+MAX_FACTORED_TERMS = 12
+
+Sum = list[Product]
+_SUMS = (OPERATORS["add"], OPERATORS["sub"], OPERATORS["neg"])
+
+
+@lru_cache(
+    maxsize=4096
+)  # operands are met again and again, and without it the recursion would be exponential in the depth
+def factored(expression: Expression) -> Expression:
+    """The shortest of the expression as it is and with common factors taken out, inside functions too.
+
+    Roots are taken apart as if their factors were positive; it is for the loop to judge the result on the data.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> str(factored(parse("q*a + q*b*v*sin(t)")))
+    'q*(a + b*v*sin(t))'
+    """
+    best = _factored_once(expression)
+    while True:
+        again = _factored_once(best)
+        if len(again) >= len(best):
+            return best
+        best = again
+
+
+def _factored_once(expression: Expression) -> Expression:
+    inner = flattened(_with_short_operands(expression))
+    bases, terms, is_complete = products_of(inner, max_terms=MAX_DISTRIBUTED_TERMS)
+    if not is_complete or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
+        return min(expression, inner, key=len)
+    shortened = [factored(base) if base.head in _SUMS else _with_short_operands(base) for base in bases]
+    return min(expression, inner, _written(terms, shortened), key=len)
+
+
+#: Operators a product is seen through, and the powers they take.
+_POWERS = {"inv": -1.0, "square": 2.0, "cube": 3.0, "sqrt": 0.5}
+
+
+def flattened(expression: Expression) -> Expression:
+    """Nested products, quotients and powers as one quotient; equal factors are joined, sums stay whole.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> str(flattened(parse("inv(x2*(x0 - 1)/x1/x3)")))
+    'x1*x3/(x2*(x0 - 1))'
+    """
+    head = expression.head
+    if not isinstance(head, Operator):
+        return expression
+    if head in _SUMS or (head.name not in _POWERS and head.name not in ("mul", "div", "pow")):
+        return Expression.of(head, *(flattened(child) for child in expression.children))
+    powers: dict[Expression, float] = {}
+    coefficient = _collect(expression, 1.0, powers)
+    if coefficient is None:
+        return expression
+    body = product([(base, power) for base, power in powers.items() if power])
+    return min(expression, weighted_sum([(coefficient, body)]), key=len)
+
+
+def _collect(expression: Expression, power: float, powers: dict[Expression, float]) -> float | None:
+    """Add the factors of ``expression`` to ``powers``; the numeric factor, or None where it has no such power."""
+    head = expression.head
+    if isinstance(head, float):
+        try:
+            value = head**power
+        except (OverflowError, ZeroDivisionError):
+            return None
+        return value if isinstance(value, float) and math.isfinite(value) and value != 0.0 else None
+    name = head.name if isinstance(head, Operator) else ""
+    if name in ("mul", "div"):
+        left = _collect(expression.children[0], power, powers)
+        right = _collect(expression.children[1], power if name == "mul" else -power, powers)
+        return None if left is None or right is None else left * right
+    if name == "neg" and power.is_integer():
+        inner = _collect(expression.children[0], power, powers)
+        return None if inner is None else inner * (-1.0) ** power
+    inner = _inner_power(expression)
+    if inner is None or not (power.is_integer() or name == "inv"):
+        return _keep(expression, power, powers)
+    return _collect(expression.children[0], power * inner, powers)
+
+
+def _inner_power(expression: Expression) -> float | None:
+    """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not x."""
+    head = expression.head
+    if not isinstance(head, Operator):
+        return None
+    if head.name == "pow":
+        exponent = expression.children[1].head
+        return exponent if isinstance(exponent, float) and exponent.is_integer() else None
+    if head.name == "sqrt" and _has_even_power(expression.children[0]):
+        return None
+    return _POWERS.get(head.name)
+
+
+def _has_even_power(expression: Expression) -> bool:
+    return any(isinstance(token, Operator) and token.name in ("square", "pow") for token in expression.tokens)
+
+
+def _keep(expression: Expression, power: float, powers: dict[Expression, float]) -> float:
+    head = expression.head
+    base = expression
+    if isinstance(head, Operator) and head.name not in (*_POWERS, "mul", "div", "pow"):
+        base = flattened(expression)
+    powers[base] = powers.get(base, 0.0) + power
+    return 1.0
+
+
+def _with_short_operands(expression: Expression) -> Expression:
+    """Operands of functions (not of sums, products and quotients, which are seen through) factored."""
+    head = expression.head
+    if not isinstance(head, Operator):
+        return expression
+    if head.symbol and head.name != "pow":
+        return Expression.of(head, *(_with_short_operands(child) for child in expression.children))
+    return Expression.of(head, *(factored(child) for child in expression.children))
+
+
+def _written(terms: Sum, bases: list[Expression]) -> Expression:
+    """Σ products, with the factor that occurs most often taken out, over and over."""
+    if len(terms) == 1:
+        coefficient, powers = terms[0]
+        body = product([(bases[base], power) for base, power in powers.items()])
+        return weighted_sum([(coefficient, body)])
+    best = _best_factor(terms)
+    if best is None:
+        return weighted_sum(
+            [(c, product([(bases[base], power) for base, power in powers.items()])) for c, powers in terms]
+        )
+    base, power = best
+    inside = [(c, _divided(powers, base, power)) for c, powers in terms if _contains(powers, base, power)]
+    outside = [(c, powers) for c, powers in terms if not _contains(powers, base, power)]
+    scale = inside[0][0] if len({abs(c) for c, _ in inside}) == 1 or not outside else 1.0
+    group = _written([(c / scale, powers) for c, powers in inside], bases)
+    whole = weighted_sum([(scale, product([(bases[base], power), (group, 1.0)]))])
+    if not outside:
+        return whole
+    return Expression.of("add", whole, _written(outside, bases))
+
+
+def _best_factor(terms: Sum) -> tuple[int, float] | None:
+    """The base and power shared by most terms; larger powers first among equals."""
+    count: Counter[tuple[int, float]] = Counter()
+    for _, powers in terms:
+        for base, power in powers.items():
+            step = 1.0 if power > 0.0 else -1.0
+            k = step
+            while abs(k) <= abs(power) + 1e-9:
+                count[(base, k)] += 1
+                k += step
+            if not power.is_integer():
+                count[(base, power)] += 1
+    shared = [(n, abs(power), -base, power) for (base, power), n in count.items() if n >= 2]
+    if not shared:
+        return None
+    _, _, base, power = max(shared)
+    return -base, power
+
+
+def _contains(powers: dict[int, float], base: int, power: float) -> bool:
+    have = powers.get(base, 0.0)
+    return have == power or (power.is_integer() and have * power > 0.0 and abs(have) >= abs(power))
+
+
+def _divided(powers: dict[int, float], base: int, power: float) -> dict[int, float]:
+    rest = dict(powers)
+    left = rest.pop(base) - power
+    if left:
+        rest[base] = left
+    return rest

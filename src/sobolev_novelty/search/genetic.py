@@ -1,0 +1,264 @@
+"""Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
+
+A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring (crossover and mutation of
+parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which does not use the
+signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a :class:`~sobolev_novelty.guidance.TermArchive`
+keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further candidates add archive terms
+to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against the terms already there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.guidance import TermArchive
+from sobolev_novelty.projection import conditional_residuals
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.factoring import factored
+from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.structure.algebra import respelled
+from sobolev_novelty.search.structure.proposals import structural_forms
+from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
+from sobolev_novelty.signatures import Geometry
+
+#: Rows on which the archive compares terms.
+ARCHIVE_ROWS = 200
+#: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
+N_DONORS, N_EXTENDED = 20, 4
+#: Best expressions for which shorter spellings are sought.
+N_REWRITTEN = 5
+#: Terms taken from each of the two rankings.
+N_RANKED = 6
+
+
+@dataclass(slots=True)
+class StructuralForms:
+    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state stays plain data."""
+
+    problem: Problem
+    seed: int
+    n_taken: int = 0
+    is_exhausted: bool = False
+    _batches: Iterator[list[Expression]] | None = None
+
+    def next(self) -> list[Expression]:
+        """The next batch; empty when there is nothing more."""
+        if self._batches is None:
+            self._batches = structural_forms(self.problem, np.random.default_rng(self.seed))
+            for _ in range(self.n_taken):
+                next(self._batches, None)
+        batch = None if self.is_exhausted else next(self._batches, None)
+        self.is_exhausted = batch is None
+        self.n_taken += 1
+        return batch or []
+
+    def __getstate__(self) -> tuple[Problem, int, int, bool]:
+        return self.problem, self.seed, self.n_taken, self.is_exhausted
+
+    def __setstate__(self, state: tuple[Problem, int, int, bool]) -> None:
+        self.problem, self.seed, self.n_taken, self.is_exhausted = state
+        self._batches = None
+
+
+@dataclass(slots=True)
+class GeneticState(State):
+    """The population and what guidance remembers."""
+
+    problem: Problem | None = None
+    vocabulary: Vocabulary | None = None
+    population: list[Candidate] = field(default_factory=list)
+    structural: StructuralForms | None = None
+    archive: TermArchive | None = None
+    compared: Sample | None = None
+    compared_y: FloatArray | None = None
+    rewritten: set[Expression] = field(default_factory=set)
+    genomes: dict[Expression, Genome] = field(default_factory=dict)
+    generation: int = 0
+
+
+class Genetic(Engine):
+    """Genetic programming on sums of terms.
+
+    Parameters
+    ----------
+    population_size : int
+        Candidates kept from one generation to the next.
+    n_offspring : int
+        Crossovers and mutations proposed in each generation.
+    tournament_size : int
+        Candidates among which a parent is the best.
+    crossover : float
+        Share of the offspring that has two parents.
+    max_terms, max_term_size : int
+        Limits of a genome.
+    structural : bool
+        Whether structural forms are proposed as well.
+    guidance : SobolevGuidance, optional
+
+    Examples
+    --------
+    >>> Genetic(population_size=100).guidance is None
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 200,
+        n_offspring: int = 120,
+        tournament_size: int = 5,
+        crossover: float = 0.4,
+        max_terms: int = 6,
+        max_term_size: int = 25,
+        structural: bool = True,
+        guidance: SobolevGuidance | None = None,
+    ) -> None:
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.tournament_size = tournament_size
+        self.crossover = crossover
+        self.max_terms = max_terms
+        self.max_term_size = max_term_size
+        self.structural = structural
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> GeneticState:
+        sample = problem.sample
+        rows = np.sort(rng.permutation(sample.n_samples)[:ARCHIVE_ROWS])
+        guidance = self.guidance
+        return GeneticState(
+            problem=problem,
+            vocabulary=Vocabulary.of(
+                sample.names, _variable_weights(problem), problem.operators, self.max_terms, self.max_term_size
+            ),
+            structural=StructuralForms(problem, int(rng.integers(2**31))) if self.structural else None,
+            archive=None if guidance is None else TermArchive(guidance.archive_capacity, order=guidance.order),
+            compared=sample.rows(rows),
+            compared_y=problem.y[rows],
+        )
+
+    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+        assert isinstance(state, GeneticState) and state.vocabulary is not None and state.problem is not None
+        forms: list[Expression] = []
+        if state.structural is not None:
+            forms += state.structural.next()
+        forms += self._rewritten(state)
+        forms += [as_form(genome) for genome in self._offspring(state, rng)]
+        if self.guidance is not None:
+            forms += self._assembled(state, self.guidance)
+        limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
+        spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
+        return [form for form in spelled if form is not None and form.complexity <= limit]
+
+    def observe(self, state: State, scored: list[Candidate]) -> State:
+        assert isinstance(state, GeneticState)
+        distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
+        # Sorting is stable: of equals the one found first stays in front.
+        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity))
+        state.population = ranked[: self.population_size]
+        kept = {c.expression for c in state.population}
+        state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
+        state.generation += 1
+        if state.archive is not None and state.compared is not None:
+            terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
+            state.archive.update(terms, state.compared)
+            state.n_novelty_calls += 1
+        return state
+
+    def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
+        vocabulary = state.vocabulary
+        assert vocabulary is not None
+        if not state.population:
+            return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
+        children = []
+        # While structural forms come, they get most of the time.
+        busy = state.structural is not None and not state.structural.is_exhausted
+        for _ in range(self.n_offspring // 3 if busy else self.n_offspring):
+            child = self._parent(state, rng)
+            if rng.random() < self.crossover:
+                child = crossed(child, self._parent(state, rng), vocabulary, rng)
+            else:
+                for _ in range(1 + int(rng.random() < 0.3)):
+                    child = mutated(child, vocabulary, rng)
+            fit = checked(child, vocabulary)
+            if fit is not None:
+                children.append(fit)
+        return children
+
+    def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
+        """The best of a random few; the population is sorted, so the smallest index."""
+        best = int(rng.integers(0, len(state.population), self.tournament_size).min())
+        return _genome(state, state.population[best])
+
+    def _rewritten(self, state: GeneticState) -> list[Expression]:
+        """Shorter spellings of the best, each tried once."""
+        fresh = [c.expression for c in state.population[:N_REWRITTEN] if c.expression not in state.rewritten]
+        state.rewritten.update(fresh)
+        shorter = ((e, factored(e)) for e in fresh if e.complexity <= 80)
+        return [new for old, new in shorter if new.complexity < old.complexity]
+
+    def _assembled(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
+        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix D.1)."""
+        archive, sample, y = state.archive, state.compared, state.compared_y
+        assert archive is not None and sample is not None and y is not None
+        if not len(archive):
+            return []
+        geometry = Geometry(guidance.order)
+        offered = _columns(archive.terms, sample, geometry)
+        forms = []
+        for candidate in state.population[:N_EXTENDED]:
+            terms = _genome(state, candidate)
+            if len(terms) >= self.max_terms:
+                continue
+            own = _columns(terms, sample, geometry)
+            residual = _left_over(own[: sample.n_samples], y)
+            gain = _explained(offered[: sample.n_samples], residual)
+            distance = conditional_residuals(own, offered)
+            state.n_novelty_calls += 1
+            chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
+            forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
+        return forms
+
+
+def _genome(state: GeneticState, candidate: Candidate) -> Genome:
+    """The terms of a candidate, split once."""
+    if candidate.expression not in state.genomes:
+        state.genomes[candidate.expression] = split_form(candidate.expression).terms
+    return state.genomes[candidate.expression]
+
+
+def _variable_weights(problem: Problem) -> Sequence[float]:
+    """Variables that go with the target are drawn more often; none is ever left out."""
+    ranks = np.argsort(np.argsort(problem.sample.X, axis=1), axis=1).astype(float)
+    target = np.argsort(np.argsort(problem.y)).astype(float)
+    with np.errstate(all="ignore"):
+        correlation = np.nan_to_num(np.abs(np.corrcoef(np.vstack([ranks, target]))[-1, :-1]))
+    return [float(0.3 + c) for c in correlation]
+
+
+def _columns(terms: Sequence[Expression], sample: Sample, geometry: Geometry) -> FloatArray:
+    """Signatures as columns, values first; entries that are not finite are 0."""
+    rows = (
+        derivatives(list(terms), sample, geometry.order)
+        * geometry.block_factors(geometry.scales(sample))[None, :, None]
+    )
+    rows[~np.isfinite(rows)] = 0.0
+    return np.asarray(rows.reshape(len(terms), -1).T)
+
+
+def _left_over(columns: FloatArray, y: FloatArray) -> FloatArray:
+    scale = np.linalg.norm(columns, axis=0)
+    scale[scale == 0.0] = 1.0
+    return np.asarray(y - columns / scale @ np.linalg.lstsq(columns / scale, y, rcond=None)[0])
+
+
+def _explained(columns: FloatArray, residual: FloatArray) -> FloatArray:
+    """Cosine between each column and the residual, squared."""
+    lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
+    return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)

@@ -1,0 +1,162 @@
+r"""What one pass over the rows leaves behind: enough for the whole report, however many rows there were.
+
+Notation
+--------
+``m, d``  terms and inputs;  ``n``  rows
+``R_0``   triangular factor of the term values, ``R_j`` of ∂φ/∂x_j, ``R_jk`` of ∂²φ/∂x_j∂x_k, each (m, m)
+``Psi``   signatures of all rows; ΨᵀΨ = Σ_r f_r² R_rᵀR_r with the block factors f_r of Eq. 1
+
+The factors f_r hold the standard deviations of the inputs, which are known only after the last row. So each derivative
+row keeps a factor of its own, not standardized, and the stack of f_r R_r stands for Ψ at the end. Factors combine by QR
+(TSQR), never through a Gram matrix: digits of small novelties would be lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.moments import IntArray, Moments, Size, merge_moments, merge_sizes, moments, no_moments, size
+from sobolev_novelty.projection import Residuals, combine, factor, residuals
+from sobolev_novelty.report import DROP_REASONS
+from sobolev_novelty.signatures import Geometry, n_derivative_rows
+
+#: Rows that are evaluated and factored at once, at most: their derivatives stay in cache.
+TILE_ROWS = 8192
+#: Values and derivatives of a tile, at most.
+TILE_NUMBERS = 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recipe:
+    """What is computed at each row.
+
+    Parameters
+    ----------
+    programs : Programs
+        The terms.
+    coefficients : ndarray of shape (n_terms,)
+    columns : int64 array
+        Inputs that the terms use.
+    order : {0, 1, 2}
+    """
+
+    programs: kernels.Programs
+    coefficients: FloatArray
+    columns: IntArray
+    order: int
+
+    @property
+    def n_terms(self) -> int:
+        return self.programs.n_programs
+
+    @property
+    def n_blocks(self) -> int:
+        return int(n_derivative_rows(self.programs.n_features, self.order))
+
+    @property
+    def tile_rows(self) -> int:
+        return max(4 * self.n_terms, 64, min(TILE_ROWS, TILE_NUMBERS // max(1, self.n_terms * self.n_blocks)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """Sums over the rows seen so far.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_blocks, n_terms, n_terms)
+        R_0, R_j, R_jk, not standardized.
+    moments : Moments
+        Of every input, over its finite entries.
+    size : Size
+        Of the candidate, over the used rows.
+    n_samples, n_used : int
+    dropped : int64 array of shape (3,)
+        Rows not used, by :data:`~sobolev_novelty.report.DROP_REASONS`.
+    n_finite : int64 array of shape (n_terms,)
+        Rows where the value of each term is finite.
+    """
+
+    factors: FloatArray
+    moments: Moments
+    size: Size
+    n_samples: int
+    n_used: int
+    dropped: IntArray
+    n_finite: IntArray
+
+
+def no_rows(recipe: Recipe) -> Tally:
+    """The tally of nothing."""
+    m = recipe.n_terms
+    return Tally(
+        np.zeros((recipe.n_blocks, m, m)), no_moments(recipe.programs.n_features), Size(), 0, 0,
+        np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
+    )  # fmt: skip
+
+
+def merge_tallies(a: Tally, b: Tally) -> Tally:
+    """The tally of both sets of rows."""
+    return Tally(
+        combine(a.factors, b.factors) if a.factors.size else a.factors, merge_moments(a.moments, b.moments),
+        merge_sizes(a.size, b.size), a.n_samples + b.n_samples, a.n_used + b.n_used, a.dropped + b.dropped,
+        a.n_finite + b.n_finite,
+    )  # fmt: skip
+
+
+def tally(recipe: Recipe, X: FloatArray) -> Tally:
+    """The tally of a block of shape (n_features, n_samples), tile by tile."""
+    n, step = X.shape[1], recipe.tile_rows
+    tiles = (_tile(recipe, np.ascontiguousarray(X[:, i : i + step])) for i in range(0, n, step))
+    return reduce(merge_tallies, tiles, no_rows(recipe))
+
+
+def _tile(recipe: Recipe, X: FloatArray) -> Tally:
+    n = X.shape[1]
+    rows = kernels.derivatives(recipe.programs, X, recipe.order)  # (m, n_blocks, n)
+    dropped = np.zeros(len(DROP_REASONS), np.int64)
+    n_finite = np.full(recipe.n_terms, n, np.int64)
+    finite = np.isfinite(rows)
+    if not finite.all():
+        used = finite.all(axis=(0, 1))
+        bad_input = ~np.isfinite(X[recipe.columns]).all(axis=0) & ~used
+        bad_value = ~finite[:, 0].all(axis=0) & ~bad_input
+        dropped[:] = bad_input.sum(), bad_value.sum(), (~used & ~bad_input & ~bad_value).sum()
+        n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
+        rows = rows[:, :, used]
+    return Tally(
+        _factors(rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
+    )  # fmt: skip
+
+
+def _values(recipe: Recipe, rows: FloatArray) -> FloatArray:
+    """The candidate at the used rows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(recipe.coefficients @ rows[:, 0])
+
+
+def _factors(rows: FloatArray) -> FloatArray:
+    """R of each derivative row, of shape (n_blocks, m, m) from (m, n_blocks, n); rows of zeros where n < m."""
+    m, n_blocks, n = rows.shape
+    out = np.zeros((n_blocks, m, m))
+    if m and n:
+        out[:, : min(m, n)] = factor(rows.transpose(1, 2, 0))
+    return out
+
+
+def residuals_of_tally(found: Tally, geometry: Geometry) -> Residuals:
+    """Novelty of every term from the tally of all rows (Eq. 2)."""
+    scales = found.moments.scales() if geometry.coordinates == "standardized" else np.ones(len(found.moments.count))
+    weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
+    # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
+    peak = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
+    unit = found.factors / np.where(peak == 0.0, 1.0, peak)
+    result = residuals((unit * weights[:, None, None]).reshape(-1, found.factors.shape[2]))
+    with np.errstate(over="ignore"):
+        lengths = result.lengths * peak
+    return Residuals(result.nu, lengths, result.is_null, result.R, result.rank)

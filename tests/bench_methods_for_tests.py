@@ -1,0 +1,51 @@
+"""Methods that misbehave, named in experiments as ``bench_methods_for_tests:…``."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+
+from sobolev_novelty.bench.methods import MethodResult, linear
+from sobolev_novelty.expression import Expression
+
+
+def slow(X, y, *, seed, budget, seconds):
+    time.sleep(seconds)
+    return linear(X, y, seed=seed, budget=budget)
+
+
+def hang(X, y, *, seed, budget, pid_file):
+    grandchild = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    with open(pid_file, "w") as handle:
+        handle.write(f"{os.getpid()} {grandchild.pid}")
+    while True:
+        pass
+
+
+def hog(X, y, *, seed, budget):
+    return bytearray(64 * 1024**3)
+
+
+def crash(X, y, *, seed, budget):
+    os.abort()
+
+
+def fail(X, y, *, seed, budget):
+    raise ValueError("no such luck")
+
+
+def outside_domain(X, y, *, seed, budget):
+    return MethodResult(Expression.of("log", Expression.of("sub", "x0", 1000.0)))
+
+
+def bad_assessment(X, y, *, seed, budget):
+    from sobolev_novelty.bench import judge
+
+    judge.novelty = lambda *arguments: time.sleep(600)
+    return linear(X, y, seed=seed, budget=budget)
+
+
+def recurse(X, y, *, seed, budget):
+    return recurse(X, y, seed=seed, budget=budget)

@@ -1,0 +1,89 @@
+"""Methods return expressions in x0, x1, … that fit the training part."""
+
+from __future__ import annotations
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+
+from sobolev_novelty.bench.methods import METHODS, MethodResult, find_method, linear
+from sobolev_novelty.bench.suites import r_squared
+from sobolev_novelty.evaluate import evaluate
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(1, 3, size=(150, 2))
+Y = 2.0 * X[:, 0] * X[:, 1] - X[:, 1] ** 2
+
+
+def fitted(name: str, budget: float, **options: object) -> MethodResult:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return find_method(name)(X, Y, seed=0, budget=budget, **options)
+
+
+def check(result: MethodResult, least: float) -> None:
+    assert set(result.expression.variables) <= {"x0", "x1"}
+    r2 = r_squared(Y, evaluate(result.expression, X))
+    assert r2 is not None and r2 >= least
+
+
+@given(seed=st.integers(0, 1000), n_features=st.integers(1, 6), scale=st.sampled_from([1e-6, 1.0, 1e6]))
+@settings(max_examples=25, deadline=None)
+def test_linear_is_ordinary_least_squares(seed: int, n_features: int, scale: float) -> None:
+    rng = np.random.default_rng(seed)
+    A, b = scale * rng.normal(3.0, 1.0, size=(40, n_features)), rng.normal(size=40)
+    ours = evaluate(linear(A, b, seed=0, budget=1.0).expression, A)
+    np.testing.assert_allclose(ours, LinearRegression().fit(A, b).predict(A), rtol=1e-7, atol=1e-8)
+
+
+def test_constant_and_repeated_columns_do_not_stop_linear() -> None:
+    A = np.column_stack([X, X[:, 0], np.full(len(X), 7.0)])
+    assert np.isfinite(evaluate(linear(A, Y, seed=0, budget=1.0).expression, A)).all()
+
+
+@pytest.mark.parametrize("engine", ["genetic", "mcts"])
+def test_engines_run_with_and_without_the_signal(engine: str) -> None:
+    plain = fitted(engine, 20.0, max_evaluations=300)
+    guided = fitted(f"{engine}+novelty", 20.0, max_evaluations=300)
+    check(plain, 0.5)
+    check(guided, 0.5)
+    assert plain.sn_calls == 0
+    assert guided.sn_calls is not None and guided.sn_calls > 0
+    assert plain.evaluations is not None and plain.evaluations > 0
+
+
+def test_the_ablation_is_an_option_of_the_guided_method() -> None:
+    check(fitted("mcts+novelty", 20.0, max_evaluations=200, guidance={"order": 0}), 0.3)
+
+
+def test_gplearn_keeps_to_its_budget_by_generations() -> None:
+    pytest.importorskip("gplearn")
+    begin = time.perf_counter()
+    result = fitted("gplearn", 1.0, population_size=100)
+    assert time.perf_counter() - begin < 20.0
+    check(result, 0.0)
+    assert result.evaluations is not None and result.evaluations >= 100
+
+
+def test_operon_finds_a_simple_law() -> None:
+    pytest.importorskip("pyoperon")
+    check(fitted("pyoperon", 2.0), 0.99)
+
+
+def test_pysindy_finds_a_polynomial_and_only_its_terms() -> None:
+    pytest.importorskip("pysindy")
+    result = fitted("pysindy", 1.0)
+    check(result, 1.0 - 1e-9)
+    assert result.expression.complexity < 15
+
+
+def test_the_registry_names_what_the_experiments_use() -> None:
+    find_method("linear")
+    assert {"linear", "gplearn", "pyoperon", "pysindy", "genetic", "genetic+novelty", "mcts", "mcts+novelty"} <= set(
+        METHODS
+    )

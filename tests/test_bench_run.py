@@ -1,0 +1,253 @@
+"""The runner: isolation, resuming, chaos, Dask."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from sobolev_novelty.bench.experiment import experiment_from, load_experiment
+from sobolev_novelty.bench.isolation import run_isolated
+from sobolev_novelty.bench.methods import find_method
+from sobolev_novelty.bench.run import Progress, run
+from sobolev_novelty.bench.store import CIRCUMSTANCES, Job, Store, process_start
+from sobolev_novelty.bench.suites import suite_tasks
+from sobolev_novelty.errors import DataError, ParameterError
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def _children_find_the_test_methods(monkeypatch) -> None:
+    parts = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(parts))
+
+
+def experiment(methods: dict[str, dict[str, object]], **changes: object):
+    table = {"tasks": ["strogatz_vdp1"], "max_train_rows": 100, "timeout": 60.0, "methods": methods, **changes}
+    return experiment_from(table, "test")
+
+
+def order(method: str, **changes: object) -> dict[str, object]:
+    options = changes.pop("options", {})
+    plan = experiment({"m": {"method": f"bench_methods_for_tests:{method}", **options}}, **changes)
+    return plan.order(Job("strogatz_vdp1", "m", 0))
+
+
+def results(store: Store) -> pd.DataFrame:
+    return store.frame(with_claims=True).drop(columns=list(CIRCUMSTANCES))
+
+
+def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None:
+    pid_file = tmp_path / "pids"
+    begin = time.monotonic()
+    result = run_isolated(order("hang", timeout=5.0, options={"pid_file": str(pid_file)}))
+    assert time.monotonic() - begin < 15.0
+    assert result["status"] == "timeout"
+    pids = [int(pid) for pid in pid_file.read_text().split()]
+    assert len(pids) == 2
+    time.sleep(0.2)
+    assert [process_start(pid) for pid in pids] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("method", "status", "word"),
+    [
+        ("hog", "memory", "GiB"),
+        ("crash", "crashed", "SIGABRT"),
+        ("fail", "failed", "no such luck"),
+        ("recurse", "failed", "RecursionError"),
+    ],
+)
+def test_every_bad_end_has_a_status_and_a_reason(method: str, status: str, word: str) -> None:
+    result = run_isolated(order(method))
+    assert result["status"] == status
+    assert word in result["traceback"]
+    assert len(result["traceback"]) < 9000
+    assert result["machine"]
+
+
+def test_a_prediction_outside_the_domain_is_a_result_without_a_score() -> None:
+    result = run_isolated(order("outside_domain"))
+    assert (result["status"], result["r2_test"], result["novelties"]) == ("done", None, "[]")
+
+
+def test_a_stuck_assessment_keeps_the_fit() -> None:
+    result = run_isolated(order("bad_assessment", assess_timeout=1.0))
+    assert result["status"] == "done"
+    assert result["r2_test"] is not None
+    assert "stopped after its time" in result["exact_note"]
+
+
+def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None:
+    plan = experiment({"linear": {}, "bad": {"method": "bench_methods_for_tests:fail"}}, tasks=["strogatz_lv*"])
+    store = Store(tmp_path / "runs.sqlite")
+    seen: list[Progress] = []
+    summary = run(plan, store, workers=2, on_progress=seen.append)
+    assert summary.statuses == {"done": 2, "failed": 2}
+    assert (seen[-1].done, seen[-1].total, seen[-1].failed) == (4, 4, 2)
+    frame = store.frame()
+    assert len(frame) == 4
+    done = frame[frame["status"] == "done"]
+    assert (
+        done[["expression", "r2_train", "r2_test", "complexity", "wall_time", "commit", "machine"]]
+        .notna()
+        .all(axis=None)
+    )
+    assert all(len(json.loads(text)) == 3 for text in done["novelties"])
+    again = run(plan, store)
+    assert (again.ran, again.skipped) == (0, 4)
+
+
+def test_other_settings_need_another_store(tmp_path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    store.check_settings(experiment({"linear": {}}).settings())
+    with pytest.raises(ParameterError, match="was made with budget"):
+        run(experiment({"linear": {}}, budget=1.0), store)
+
+
+def test_jobs_of_a_living_runner_are_left_alone(tmp_path) -> None:
+    plan = experiment({"linear": {}}, tasks=["strogatz_lv*"])
+    other = Store(tmp_path / "runs.sqlite")
+    other.claim(Job("strogatz_lv1", "linear", 0))
+    summary = run(plan, Store(other.path))
+    assert (summary.ran, summary.held) == (1, 1)
+
+
+def write_experiment(path: Path, n_tasks: int = 40, seconds: float = 0.2) -> Path:
+    names = ", ".join(f'"{name}"' for name in suite_tasks("whitebox")[-n_tasks:])
+    path.write_text(
+        f'suite = "whitebox"\nmax_train_rows = 200\ntasks = [{names}]\n[methods.linear]\n', encoding="utf-8"
+    )
+    return path
+
+
+def start_runner(toml: Path, store: Path, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "sobolev_novelty.cli_bench", "run", str(toml), "--store", str(store), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(runner: subprocess.Popen[bytes]) -> None:
+    _, error = runner.communicate(timeout=300)
+    assert runner.returncode == 0, error.decode()
+
+
+@pytest.mark.slow
+def test_forty_tasks_survive_ten_kills(tmp_path) -> None:
+    toml = write_experiment(tmp_path / "chaos.toml")
+    calm, chaos = tmp_path / "calm.sqlite", tmp_path / "chaos.sqlite"
+    finish(start_runner(toml, calm, "--workers", "2"))
+    expected = results(Store(calm))
+    assert len(expected) == 40
+
+    moment = random.Random(0)
+    for _ in range(10):
+        runner = start_runner(toml, chaos, "--workers", "2")
+        time.sleep(moment.uniform(0.5, 1.7))
+        # Killed while it works: a runner that had finished would have nothing to lose.
+        assert runner.poll() is None or len(Store(chaos).finished()) == 40
+        runner.send_signal(signal.SIGKILL)
+        runner.communicate()
+    survivors = len(Store(chaos).finished())
+    finish(start_runner(toml, chaos, "--workers", "2"))
+    assert survivors < 40, "the last kill came after the end: the test proves less than it says"
+    pd.testing.assert_frame_equal(results(Store(chaos)), expected)
+
+
+@pytest.mark.slow
+def test_two_runners_on_one_store_share_the_work(tmp_path) -> None:
+    toml = write_experiment(tmp_path / "two.toml", n_tasks=20)
+    store = tmp_path / "two.sqlite"
+    runners = [start_runner(toml, store) for _ in range(2)]
+    for runner in runners:
+        finish(runner)
+    frame = Store(store).frame(with_claims=True)
+    assert len(frame) == 20
+    assert set(frame["status"]) == {"done"}
+    assert frame.groupby("pid").size().min() > 5
+
+
+@pytest.mark.slow
+def test_a_cluster_finishes_though_a_worker_is_killed(tmp_path) -> None:
+    pytest.importorskip("distributed")
+    scheduler_file = tmp_path / "scheduler.json"
+    environment = {**os.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "10"}
+
+    def start(program: str, *options: str) -> subprocess.Popen[bytes]:
+        module = {"scheduler": "distributed.cli.dask_scheduler", "worker": "distributed.cli.dask_worker"}[program]
+        return subprocess.Popen(
+            [sys.executable, "-m", module, "--scheduler-file", str(scheduler_file), *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=tmp_path,
+            env=environment,
+        )
+
+    scheduler = start("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+    options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--host", "127.0.0.1")
+    workers = [start("worker", *options) for _ in range(2)]
+    try:
+        while not scheduler_file.exists():
+            assert scheduler.poll() is None
+            time.sleep(0.1)
+        address = json.loads(scheduler_file.read_text())["address"]
+        toml = write_experiment(tmp_path / "dask.toml", n_tasks=20)
+        runner = start_runner(toml, tmp_path / "dask.sqlite", "--dask", address)
+        store = Store(tmp_path / "dask.sqlite")
+        while len(store.finished()) < 8:
+            assert runner.poll() is None
+            time.sleep(0.2)
+        workers[0].send_signal(signal.SIGKILL)
+        finish(runner)
+        frame = store.frame(with_claims=True)
+        assert len(frame) == 20
+        assert set(frame["status"]) == {"done"}
+    finally:
+        for process in (*workers, scheduler):
+            process.kill()
+            process.wait()
+
+
+def test_an_experiment_file_is_read_and_its_mistakes_are_named(tmp_path) -> None:
+    path = write_experiment(tmp_path / "e.toml")
+    plan = load_experiment(path)
+    assert (plan.name, len(plan.tasks), len(list(plan.jobs()))) == ("e", 40, 40)
+    path.write_text("suite = ", encoding="utf-8")
+    with pytest.raises(DataError, match="is not TOML"):
+        load_experiment(path)
+    with pytest.raises(DataError, match="There is no experiment file"):
+        load_experiment(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"bugdet": 3}, "Unknown keys: bugdet"),
+        ({"methods": {}}, "names no method"),
+        ({"budget": -1}, "'budget' must be a positive number"),
+        ({"tasks": ["feynman_X*"]}, r"'tasks' has 'feynman_X\*'"),
+        ({"suite": "grey"}, "'suite' must be one of"),
+        ({"methods": {"linear": 3}}, r"\[methods.linear\] must be a table"),
+    ],
+)
+def test_mistakes_in_an_experiment_are_named(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        experiment_from({"methods": {"linear": {}}, **changes}, "test")
+
+
+def test_unknown_methods_are_refused_with_the_known_ones() -> None:
+    with pytest.raises(ParameterError, match=r"'magic' is not a method\. Known: .*linear"):
+        find_method("magic")
+    with pytest.raises(ParameterError, match="cannot be imported"):
+        find_method("no_such_module:f")

@@ -1,0 +1,133 @@
+"""Claims, stale claims and results."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from sobolev_novelty.bench import store as store_module
+from sobolev_novelty.bench.store import Identity, Job, Store, process_start
+from sobolev_novelty.errors import DataError, ParameterError
+
+JOB = Job("feynman_I_12_1", "linear", 0)
+
+
+@pytest.fixture
+def store(tmp_path) -> Store:
+    return Store(tmp_path / "folder" / "runs.sqlite")
+
+
+def other(store: Store, **changes: object) -> Store:
+    second = Store(store.path)
+    second.identity = replace(second.identity, **changes)
+    return second
+
+
+def test_a_job_is_claimed_once(store: Store) -> None:
+    assert store.claim(JOB)
+    assert not store.claim(JOB)
+    assert not Store(store.path).claim(JOB)
+
+
+def test_many_threads_share_the_jobs_out_without_doubles(store: Store) -> None:
+    jobs = [Job(f"task{k}", "linear", 0) for k in range(30)]
+    taken: list[Job] = []
+
+    def work() -> None:
+        mine = Store(store.path)
+        taken.extend(job for job in jobs if mine.claim(job))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(taken) == sorted(jobs)
+
+
+def test_a_finished_job_is_never_claimed_again(store: Store) -> None:
+    store.claim(JOB)
+    assert store.finish(JOB, {"status": "failed", "traceback": "…"})
+    assert not store.claim(JOB)
+    assert store.finished() == {JOB}
+    assert not store.finish(JOB, {"status": "done"})
+    assert store.frame()["status"].tolist() == ["failed"]
+
+
+def test_the_claim_of_a_killed_process_is_free_at_once(store: Store) -> None:
+    child = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import sys, time; from sobolev_novelty.bench.store import Job, Store;"
+            f"Store(sys.argv[1]).claim(Job('{JOB.task}', 'linear', 0)); print('claimed', flush=True); time.sleep(60)",
+            str(store.path),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    assert child.stdout is not None
+    with child.stdout:
+        assert child.stdout.readline() == b"claimed\n"
+    assert not store.claim(JOB)
+    child.send_signal(signal.SIGKILL)
+    time.sleep(0.1)  # a zombie until waited for: gone all the same
+    assert store.claim(JOB)
+    child.wait()
+
+
+def test_a_reused_process_number_is_not_the_same_process(store: Store) -> None:
+    assert other(store, started=1.0).claim(JOB)
+    assert store.claim(JOB)
+
+
+def test_a_claim_from_another_machine_is_stale_only_when_its_heartbeat_stops(store: Store, monkeypatch) -> None:
+    far = other(store, host="elsewhere", pid=1)
+    assert far.claim(JOB)
+    assert not store.claim(JOB)
+    now = time.time()
+    monkeypatch.setattr(store_module.time, "time", lambda: now + 100.0)
+    far.heartbeat()
+    monkeypatch.setattr(store_module.time, "time", lambda: now + 200.0)
+    assert not store.claim(JOB)
+    monkeypatch.setattr(store_module.time, "time", lambda: now + 300.0)
+    assert store.claim(JOB)
+    # The old owner comes back too late: its result is not taken.
+    assert not far.finish(JOB, {"status": "done", "r2_test": 0.1})
+    assert store.finish(JOB, {"status": "done", "r2_test": 0.2})
+    assert store.frame()["r2_test"].tolist() == [0.2]
+
+
+def test_released_claims_are_free(store: Store) -> None:
+    store.claim(JOB)
+    Store(store.path).release([JOB])
+    assert store.claim(JOB)
+
+
+def test_settings_are_remembered_and_other_settings_refused(store: Store) -> None:
+    store.check_settings({"budget": 30.0, "method:genetic": {"engine": "genetic"}})
+    store.check_settings({"budget": 30.0, "method:mcts": {}})
+    assert set(store.settings()) == {"budget", "method:genetic", "method:mcts"}
+    with pytest.raises(ParameterError, match=r"was made with budget = 30\.0\. Got 15\.0\. Name another store"):
+        store.check_settings({"budget": 15.0})
+
+
+def test_unknown_result_columns_and_a_missing_store_are_refused(store: Store, tmp_path) -> None:
+    store.claim(JOB)
+    with pytest.raises(ParameterError, match="unknown columns: colour"):
+        store.finish(JOB, {"colour": "red"})
+    with pytest.raises(DataError, match=r"There is no store at .*nothing\.sqlite"):
+        Store(tmp_path / "nothing.sqlite", read_only=True)
+
+
+def test_a_process_start_is_known_for_the_living_only() -> None:
+    assert process_start(os.getpid()) == process_start(os.getpid())
+    assert process_start(2**22 + 1) is None
+    assert not Identity().is_gone(Identity().host)
+    assert not Identity(host="elsewhere", pid=2**22 + 1).is_gone(Identity().host)

@@ -1,0 +1,54 @@
+"""The regressor over files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sobolev_novelty.cli_fit import fit_command, predict_command, read_table
+from sobolev_novelty.errors import DataError, ParameterError
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(1, 2, 60), "b": rng.uniform(1, 2, 60), "note": np.arange(60)})
+    frame["y"] = 3.0 * frame["a"] / frame["b"]
+    path = tmp_path / "data.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_table_is_fitted_saved_and_predicted(csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    summary = fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=200, drop="note", out=out)
+    assert summary.equation == "3*(a/b)"
+    assert summary.r2 > 1 - 1e-12
+    assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["complexity"] == 5
+    assert "3*(a/b)" in str(summary)
+    predictions = predict_command(out, csv, out=tmp_path / "p.csv")
+    np.testing.assert_allclose(predictions["prediction"], read_table(csv)["y"], rtol=1e-9)
+    assert len(read_table(tmp_path / "p.csv")) == 60
+
+
+def test_an_unknown_column_is_named(csv: Path) -> None:
+    with pytest.raises(ParameterError, match=r"no column 'z'.*a, b, note, y"):
+        fit_command(csv, target="z", engine="mcts")
+
+
+def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be read as a table"):
+        read_table(tmp_path / "absent.csv")
+
+
+def test_a_table_without_the_models_columns_is_refused(csv: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model.json"
+    fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=20, drop="note", out=out)
+    other = tmp_path / "other.csv"
+    other.write_text("a,c\n1,2\n")
+    with pytest.raises(DataError, match=r"lacks columns.*b"):
+        predict_command(out, other)

@@ -1,0 +1,116 @@
+"""The package as a whole: examples in docstrings, sizes, equations, layers, files of the project."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sobolev_novelty as sn
+
+#: Where the package is installed: wheel, editable or source tree.
+PACKAGE = Path(sn.__file__).parent
+ROOT = Path(__file__).parents[1]
+MODULES = sorted(
+    name
+    for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "sobolev_novelty.", onerror=lambda name: None)
+    if not name.endswith(("__main__", "._native"))
+)
+NAMED = re.compile(
+    r"\b(Eqs?\.|Theorem|Thm\.|Corollary|Proposition|Lemma|Definition|Alg\.|Appendix|Sec\.|Section)\s+"
+    r"([A-F](?:\.\d+)*|\d+(?:\.\d+)*)(?:,? (?:and|to) ([A-F](?:\.\d+)+|\d+(?:\.\d+)*))?"
+)
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "__pycache__" not in path.parts)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name: str) -> None:
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        pytest.skip(f"{name} needs an extra: {error}")
+    with np.printoptions():
+        result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert result.failed == 0
+
+
+def test_the_packages_own_example_is_true() -> None:
+    assert doctest.testmod(sn).failed == 0
+    assert doctest.testmod(sn).attempted > 0
+
+
+@pytest.mark.parametrize("name", sn.__all__)
+def test_every_public_name_resolves_and_is_documented(name: str) -> None:
+    value = getattr(sn, name)
+    assert name in dir(sn)
+    if not isinstance(value, float | tuple | str):
+        assert (value.__doc__ or "").strip()
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'sobolev_novelty' has no attribute 'no_such_name'"):
+        sn.no_such_name  # noqa: B018
+
+
+def test_no_module_exceeds_600_lines() -> None:
+    too_long = {path.name: n for path in sources() if (n := len(path.read_text(encoding="utf-8").splitlines())) > 600}
+    assert too_long == {}
+
+
+def test_every_equation_the_code_names_is_listed() -> None:
+    listed = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    missing = set()
+    for path in sources():
+        for kind, first, second in NAMED.findall(path.read_text(encoding="utf-8")):
+            for number in filter(None, (first, second)):
+                label = f"{kind.replace('Eqs.', 'Eq.').replace('Thm.', 'Theorem')} {number}"
+                if not re.search(re.escape(label) + r"(?![\d])", listed):
+                    missing.add(f"{path.name}: {label}")
+    assert missing == set()
+
+
+def test_the_tests_and_functions_that_the_list_of_equations_names_exist() -> None:
+    table = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
+    for row in [line for line in table.splitlines() if line.startswith("| ") and ".py" in line]:
+        file = ""
+        for named, test in re.findall(r"`(test_\w+\.py)?(?:::(test_\w+))?`", row):
+            file = named or file
+            if test:
+                assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
+        for module, attribute in re.findall(r"`(terms|signatures|projection|report|guidance)\.(\w+)", row):
+            assert hasattr(importlib.import_module(f"sobolev_novelty.{module}"), attribute), attribute
+
+
+def test_documents_agree_with_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "pip install . && sobolev demo" in readme
+    command = "pip install '.[test]' && pytest"
+    assert command in readme
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    assert f"version: {project['project']['version']}" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert set(re.findall(r"\]\((?!http)([^)#]+)\)", readme)) <= {
+        str(path.relative_to(ROOT)) for path in ROOT.rglob("*") if path.is_file()
+    }
+
+
+def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert len(example.strip().splitlines()) <= 11
+    exec(compile(example, "README.md", "exec"), {})
+    assert re.search(r"^2\.(4|4000\d+|3999\d+)\*sin\(x0\)$", capsys.readouterr().out, re.MULTILINE)
+
+
+def test_constraints_are_exact_versions_without_addresses() -> None:
+    lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if line and not line.startswith("#")]
+    assert all(re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+!\-]+", line) for line in pinned)

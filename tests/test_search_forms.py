@@ -1,0 +1,73 @@
+"""Forms: what is fitted, and how fitted expressions are written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.data import as_sample
+from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.search.forms import ONE, assemble, free_constants, split_form, tidy
+
+X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 3))
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("x0 - 2*x1 + 3", ["x0", "x1", "1"]),
+        ("2*(x0 + x1)", ["x0 + x1"]),
+        ("-x0*3/x1", ["x0/x1"]),
+        ("x0*(1/x1)", ["x0/x1"]),
+        ("5/(2*x0)", ["1/x0"]),
+        ("sqrt(4*x0 + 8*x1)", ["sqrt(x0 + 2*x1)"]),
+        ("sqrt(1 - 4*x0**2)", ["sqrt(0.25 - x0**2)"]),
+        ("exp(x0 + 1)", ["exp(x0)"]),
+        ("inv(inv(x0))", ["x0"]),
+        ("x0 + x0", ["x0"]),
+    ],
+)
+def test_a_form_is_split_into_terms_without_their_numeric_factors(text: str, terms: list[str]) -> None:
+    assert [str(term) for term in split_form(parse(text)).terms] == terms
+
+
+def test_a_factor_one_inside_a_function_stays_free() -> None:
+    form = split_form(parse("sin(1*x0)"))
+    assert form.free == (True,)
+    assert form.terms[0].constants == (1.0,)
+
+
+def test_exponents_and_reciprocals_are_fixed() -> None:
+    assert free_constants(parse("x0**3 + 1/(x0 + 2)")) == (False, False, True)
+    assert free_constants(ONE) == (False,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x0 - 2*x1 + 3*sin(2*x0 - x1)",
+        "3*x0/(2 - 5*x1*x2)",
+        "sqrt(3*x0 + 2)*exp(-0.5*x1 + 1) - 4",
+        "(-2*x0 - 3*x1)**2/inv(x2)",
+        "cube(-2*x0)*log(2*x1)",
+        "-(x0 - x1)/(-x2)",
+    ],
+)
+def test_tidying_does_not_change_values(text: str) -> None:
+    expression = parse(text)
+    np.testing.assert_allclose(evaluate(tidy(expression), X), evaluate(expression, X), rtol=1e-12)
+
+
+@pytest.mark.parametrize("text", ["x0 - 2*x1 + 3*sin(2*x0 - x1)", "3*x0/(2 - 5*x1*x2)", "sqrt(3*x0 + 2) - 4"])
+def test_the_terms_of_a_form_span_its_values(text: str) -> None:
+    terms = split_form(parse(text)).terms
+    values = np.array([evaluate(term, as_sample(X)) for term in terms]).T
+    target = evaluate(parse(text), X)
+    b = np.linalg.lstsq(values, target, rcond=None)[0]
+    np.testing.assert_allclose(values @ b, target, rtol=1e-10)
+    np.testing.assert_allclose(evaluate(assemble(terms, b.tolist()), X), target, rtol=1e-10)
+
+
+def test_vanished_parts_are_not_printed() -> None:
+    assert str(tidy(parse("0*x0 + sin(x1 + 0) - 1*x2"))) == "sin(x1) - x2"

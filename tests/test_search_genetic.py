@@ -1,0 +1,93 @@
+"""The genetic engine: variation, guidance, and what it finds."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.data import as_sample
+from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem, SobolevGuidance
+from sobolev_novelty.search.genetic import Genetic
+from sobolev_novelty.search.loop import Budget, run
+from sobolev_novelty.search.variation import (
+    Vocabulary,
+    as_form,
+    checked,
+    crossed,
+    mutated,
+    random_genome,
+    random_tree,
+)
+from sobolev_novelty.testing import check_engine
+
+X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
+VOCABULARY = Vocabulary.of(("x0", "x1"), (1.0, 2.0), DEFAULT_OPERATORS, max_terms=4, max_term_size=20)
+
+
+@pytest.mark.parametrize("guidance", [None, SobolevGuidance()])
+def test_the_genetic_engine_keeps_the_contract(guidance: SobolevGuidance | None) -> None:
+    check_engine(Genetic(population_size=30, n_offspring=20, guidance=guidance))
+
+
+def test_random_trees_have_about_the_size_asked_for_and_contain_a_variable() -> None:
+    rng = np.random.default_rng(0)
+    for size in range(1, 15):
+        tree = random_tree(VOCABULARY, rng, size)
+        assert tree.variables
+        assert tree.complexity <= size + 2
+
+
+def test_variation_gives_valid_genomes() -> None:
+    rng = np.random.default_rng(1)
+    genome = random_genome(VOCABULARY, rng)
+    for _ in range(500):
+        other = random_genome(VOCABULARY, rng)
+        child = checked(crossed(genome, other, VOCABULARY, rng), VOCABULARY)
+        child = checked(mutated(child or other, VOCABULARY, rng), VOCABULARY)
+        if child is None:
+            continue
+        assert 1 <= len(child) <= 4 and len(set(child)) == len(child)
+        assert set(as_form(child).variables) <= {"x0", "x1"}
+        genome = child
+
+
+def test_genomes_that_are_too_large_or_without_variables_are_refused() -> None:
+    assert checked((Expression.of(1.0),), VOCABULARY) is None
+    long = as_form(tuple(Expression.of("x0") for _ in range(15)))
+    assert checked((long,), VOCABULARY) is None
+
+
+def test_the_plain_backbone_makes_no_novelty_calls_and_the_guided_one_does() -> None:
+    y = evaluate(parse("sin(x0)*x1 + x0/(1 + x1*x1*exp(x0))"), X)
+    problem = Problem(as_sample(X), y)
+    budget = Budget(max_evaluations=600)
+    plain = run(problem, Genetic(), budget, np.random.default_rng(0))
+    guided = run(problem, Genetic(guidance=SobolevGuidance()), budget, np.random.default_rng(0))
+    assert plain.n_novelty_calls == 0
+    assert guided.n_novelty_calls > 0
+
+
+def test_a_law_is_found_without_structural_forms() -> None:
+    y = evaluate(parse("2*x0*x1 + sin(x0)"), X)
+    result = run(
+        Problem(as_sample(X), y), Genetic(structural=False), Budget(max_evaluations=20_000), np.random.default_rng(0)
+    )
+    assert result.best is not None
+    assert result.best.nmse < 1e-3
+
+
+def test_a_pickled_state_goes_on_as_the_original() -> None:
+    y = evaluate(parse("x0*x1/(x0 + x1)"), X)
+    problem = Problem(as_sample(X), y)
+    engine = Genetic(population_size=20, n_offspring=10)
+    state = engine.start(problem, np.random.default_rng(0))
+    for _ in range(3):
+        engine.propose(state, np.random.default_rng(1))
+    copy = pickle.loads(pickle.dumps(state))
+    ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
+    assert engine.propose(state, ours) == engine.propose(copy, theirs)

@@ -1,0 +1,157 @@
+"""The loop: what it counts, keeps, cleans up, and when it stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.data import Sample
+from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.scoring import base_score, nmse
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.fits import simple_number
+from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.loop import Budget, Progress, SearchResult, run
+
+X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
+SAMPLE = Sample(X, ("x0", "x1"))
+
+
+class Scripted(Engine):
+    """Proposes what it is told, round by round, and remembers what it saw in the state."""
+
+    def __init__(self, rounds: tuple[tuple[str, ...], ...] = (), guidance: SobolevGuidance | None = None) -> None:
+        self.rounds = rounds
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> State:
+        return State(extra={"round": 0, "seen": []})
+
+    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+        position = state.extra["round"]
+        return [parse(text) for text in self.rounds[position]] if position < len(self.rounds) else []
+
+    def observe(self, state: State, scored: list[Candidate]) -> State:
+        if scored and str(scored[0].form) == "interrupt":
+            raise KeyboardInterrupt
+        state.extra["round"] += 1
+        state.extra["seen"] += scored
+        return state
+
+
+def search(y: np.ndarray, *rounds: tuple[str, ...], budget: Budget | None = None, **options: object) -> SearchResult:
+    problem = Problem(SAMPLE, y, **options)  # type: ignore[arg-type]
+    return run(problem, Scripted(rounds), budget or Budget(max_evaluations=1000), np.random.default_rng(0))
+
+
+def test_linear_and_inner_constants_are_fitted_together() -> None:
+    y = 2.0 * X[0] - 3.0 * np.exp(-0.7 * X[1]) + 0.25
+    best = search(y, ("x0 + exp(-1*x1) + 1",)).best
+    assert best is not None
+    assert str(best.expression) == "2*x0 - 3*exp(-0.7*x1) + 0.25"
+    assert best.nmse < 1e-20
+
+
+def test_the_printed_expression_has_the_reported_error() -> None:
+    y = np.log(X[0]) * X[1] + np.sin(3 * X[0])
+    result = search(y, ("x0*x1 + sin(2*x0) + 1", "x0/(x1 + 1)", "sqrt(x0 + 2*x1) - x0"))
+    for candidate in result.front:
+        error = nmse(y, evaluate(candidate.expression, SAMPLE))
+        np.testing.assert_allclose(candidate.nmse, error, rtol=1e-6)
+        np.testing.assert_allclose(candidate.score, base_score(error, candidate.complexity), rtol=1e-6)
+
+
+def test_terms_that_vanish_are_dropped() -> None:
+    best = search(2.0 * X[0], ("x0 + x1 + x0*x1 + 1",)).best
+    assert best is not None
+    assert str(best.expression) == "2*x0"
+
+
+def test_repeated_and_equal_forms_cost_nothing() -> None:
+    y = X[0] ** 2.2
+    once = search(y, ("x0*x1",))
+    assert search(y, ("x0*x1", "x0*x1", "3*x0*x1", "x1*x0"), ("x0*x1",)).n_evaluations == once.n_evaluations
+
+
+def test_failures_are_observed_and_not_kept() -> None:
+    result = search(X[0] + 0.1 * X[1] ** 3, ("log(x0 - 5)", "x0"))
+    assert all(np.isfinite(c.nmse) for c in result.front)
+    assert result.n_evaluations == 3  # the constant, and both forms
+
+
+@pytest.mark.parametrize("text", ["x7", "x0*x7"])
+def test_unknown_variables_fail_the_candidate_not_the_search(text: str) -> None:
+    assert search(X[0] * X[1], (text, "x0"), ("x1",)).n_evaluations == 3
+
+
+def test_a_form_that_is_too_large_is_refused() -> None:
+    result = search(X[0] ** 2, ("x0*x0*x0*x0*x0", "x0"), max_complexity=5)
+    assert max(c.complexity for c in result.front) <= 5
+
+
+def test_the_budget_in_evaluations_is_exact() -> None:
+    forms = tuple(f"sin({k}*x0) + x1" for k in range(2, 40))
+    result = search(X[0] ** X[1], forms, budget=Budget(max_evaluations=10))
+    assert result.n_evaluations == 10
+    assert result.stop_reason == "The budget of 10 evaluations is spent."
+
+
+def test_an_exhausted_engine_ends_the_search() -> None:
+    assert search(X[0] ** X[1], ("x0",)).stop_reason == "The engine has nothing more to propose."
+
+
+def test_an_interrupt_keeps_the_best_so_far() -> None:
+    problem = Problem(Sample(X, ("x0", "interrupt")), X[0] * 2.0 + X[1] ** 3)
+    result = run(problem, Scripted((("x0",), ("interrupt",))), Budget(max_evaluations=50), np.random.default_rng(0))
+    assert result.stop_reason.startswith("Interrupted")
+    assert len(result.front) >= 2
+
+
+def test_a_callback_sees_progress_and_may_stop() -> None:
+    seen: list[Progress] = []
+
+    def stop(progress: Progress) -> bool:
+        seen.append(progress)
+        return True
+
+    problem = Problem(SAMPLE, X[0] ** X[1])
+    engine = Scripted((("x0",), ("x1",)))
+    result = run(problem, engine, Budget(max_evaluations=50), np.random.default_rng(0), callbacks=[stop])
+    assert result.stop_reason == "A callback ended the search."
+    assert len(seen) == 1
+    assert seen[0].best is not None
+
+
+def test_weights_count_in_the_fit() -> None:
+    y = X[0].copy()
+    y[:40] = 100.0
+    weights = np.concatenate([np.zeros(40), np.ones(40)])
+    best = search(y, ("x0",), weights=weights).best
+    assert best is not None
+    assert str(best.expression) == "x0"
+
+
+def test_the_choice_prefers_an_exact_fit_and_then_the_score() -> None:
+    def candidate(text: str, error: float) -> Candidate:
+        expression = parse(text)
+        return Candidate(expression, expression, error, base_score(error, expression.complexity))
+
+    rough, fine, exact = candidate("x0", 1e-8), candidate("x0 + x1", 1e-9), candidate("x0 + x1 + x0*x1*x0", 1e-28)
+    assert select(ParetoFront((rough, fine))) is rough
+    assert select(ParetoFront((rough, fine, exact))) is exact
+    assert select(ParetoFront()) is None
+
+
+def test_rounding_does_not_rank_exact_fits() -> None:
+    x, longer = Expression.of("x0"), parse("x0 + 0*x1")
+    front = ParetoFront().including(Candidate(x, x, 1e-27, 1.0)).including(Candidate(longer, longer, 1e-30, 1.0))
+    assert [c.expression for c in front] == [x]
+
+
+@pytest.mark.parametrize(
+    ("value", "simple"), [(0.333333333333, 1 / 3), (6.28318530718, 2 * np.pi), (0.1234567, 0.1234567)]
+)
+def test_simple_numbers_are_recognised(value: float, simple: float) -> None:
+    assert simple_number(value) == simple

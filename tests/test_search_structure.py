@@ -1,0 +1,162 @@
+"""Structural proposals: pursuit, exact families, reductions, and the forms made from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.data import as_sample
+from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.structure.algebra import nearest_simple, product, raised, respelled, weighted_sum
+from sobolev_novelty.search.structure.columns import Variable, additive_dictionary, distinct, monomials
+from sobolev_novelty.search.structure.families import quotients, sums
+from sobolev_novelty.search.structure.proposals import offset_power_law, power_law, structural_forms
+from sobolev_novelty.search.structure.pursuit import pursue
+from sobolev_novelty.search.structure.reductions import loo_error, reductions, root
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(1.0, 4.0, (400, 3))
+
+
+def _variables(n: int = 3) -> list[Variable]:
+    return [Variable(Expression.of(f"x{k}"), np.ascontiguousarray(X[:, k])) for k in range(n)]
+
+
+def _nmse(form: Expression, y: np.ndarray) -> float:
+    with np.errstate(all="ignore"):
+        return float(np.mean((evaluate(form, X) - y) ** 2) / np.var(y))
+
+
+def test_products_are_written_with_few_nodes() -> None:
+    x, y = Expression.of("x0"), Expression.of("x1")
+    assert str(product([(x, 2.0), (y, 2.0)])) == "square(x0*x1)"
+    assert str(product([(x, 0.5), (y, -0.5)])) == "sqrt(x0/x1)"
+    assert str(product([(x, -1.0)])) == "inv(x0)"
+    assert str(raised(x, 5.0)) == "x0**5"
+    assert str(weighted_sum([(1.0, x), (-2.0, y), (3.0, Expression.of(1.0))])) == "x0 - 2*x1 + 3"
+    assert weighted_sum([]).tokens == (0.0,)
+
+
+@pytest.mark.parametrize(("value", "simple"), [(0.4999, 0.5), (-1.334, -4 / 3), (0.41, None)])
+def test_simple_fractions_are_recognised(value: float, simple: float | None) -> None:
+    found = nearest_simple(value, 2e-3)
+    assert found == simple if simple is None else found == pytest.approx(simple)
+
+
+def test_pursuit_finds_the_columns_a_target_was_made_from() -> None:
+    columns = RNG.normal(size=(500, 200))
+    target = 2.0 * columns[7] - 0.5 * columns[33] + 0.1 * columns[400]
+    best = min(pursue(columns, target, n_terms=4), key=lambda c: c.nmse)
+    assert set(best.columns) >= {7, 33, 400}
+    assert best.nmse < 1e-18
+
+
+def test_pursuit_never_takes_columns_that_are_zero_or_not_finite() -> None:
+    columns = RNG.normal(size=(20, 50))
+    columns[3] = 0.0
+    columns[4, 10] = np.nan
+    for combination in pursue(columns, RNG.normal(size=50), n_terms=3):
+        assert not {3, 4} & set(combination.columns)
+
+
+def test_every_recipe_of_a_dictionary_writes_the_column_it_stands_for() -> None:
+    variables = [Variable(v.expression, v.values[:60]) for v in _variables(2)]
+    dictionary = additive_dictionary(variables, DEFAULT_OPERATORS, limit=3000)
+    for j in range(0, len(dictionary), 37):
+        values = evaluate(dictionary.expression(j), X[:60])
+        np.testing.assert_allclose(values, dictionary.values[j], rtol=1e-9)
+
+
+def test_distinct_keeps_one_column_a_direction() -> None:
+    variables = _variables(1)
+    doubled = monomials(variables, np.array([[1.0], [2.0]])) + monomials(variables, np.array([[1.0]]))
+    assert len(distinct(doubled)) == 2
+
+
+def test_a_power_law_is_read_off_the_logarithms() -> None:
+    y = 0.3 * X[:, 0] ** 2 / np.sqrt(X[:, 1])
+    (form,) = power_law(_variables(), y)
+    assert _nmse(form, y) < 1e-20
+
+
+def test_a_power_law_beside_an_offset_is_found() -> None:
+    y = 1.7 + 0.3 * X[:, 0] ** 2 / X[:, 1]
+    assert min(_nmse(form, y) for form in offset_power_law(_variables(), y)) < 1e-6
+
+
+def test_families_give_the_sparse_exact_sum() -> None:
+    y = 3.0 * X[:, 0] - 2.0 * X[:, 0] * X[:, 1] - X[:, 0] ** 2
+    forms = sums(_variables(2), y, DEFAULT_OPERATORS)
+    assert min(form.complexity for form in forms if _nmse(form, y) < 1e-18) <= 16
+
+
+def test_families_give_exact_quotients() -> None:
+    y = 20.0 - X[:, 0] - X[:, 0] * X[:, 1] / (1.0 + 0.5 * X[:, 0] ** 2)
+    (form,) = quotients(_variables(2), y)
+    assert _nmse(form, y) < 1e-12
+
+
+def test_a_family_that_is_not_exact_proposes_nothing() -> None:
+    y = RNG.normal(size=400)
+    assert sums(_variables(2), y, DEFAULT_OPERATORS) == []
+    assert quotients(_variables(2), y) == []
+
+
+def test_a_true_reduction_lowers_the_leave_one_out_error_and_a_false_one_raises_it() -> None:
+    y = X[:, 0] ** 2 * np.exp(np.sin(X[:, 1] - X[:, 2]))
+    start = root(_variables(), y, lambda e: e)
+    best = reductions(start, DEFAULT_OPERATORS)[0]
+    assert best.error < start.error
+    false, _ = loo_error(_variables(2)[1:], y, in_logs=start.in_logs, smoothers=(start.smoother,))
+    assert false > 5.0 * start.error
+
+
+def test_a_reduced_problem_is_wrapped_back_into_the_original() -> None:
+    y = X[:, 0] ** 2 * np.cos(X[:, 1] - X[:, 2])
+    for reduced in reductions(root(_variables(), y, lambda e: e), DEFAULT_OPERATORS)[:6]:
+        # With the reduced target as a variable of its own the wrapped expression must be the target.
+        whole = reduced.wrap(Expression.of("t"))
+        table = np.column_stack([X, reduced.target])
+        sample = as_sample(table, ("x0", "x1", "x2", "t"))
+        np.testing.assert_allclose(evaluate(whole, sample), y, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x0*x1/(x0 + x1)",
+        "x0/sqrt(1 + x1**2/x2**2)",
+        "x0*cos(x1 - x2)",
+        "sqrt(x0**2 + x1**2)",
+        "x0*exp(-x1*x2)",
+        "log(x0*x1) + x2",
+        "x0*sin(x1)**2 + x2",
+    ],
+)
+def test_structural_forms_contain_laws_that_are_in_no_benchmark(text: str) -> None:
+    y = evaluate(parse(text), X)
+    problem = Problem(as_sample(X), y)
+    best = np.inf
+    for batch in structural_forms(problem, np.random.default_rng(0)):
+        best = min([best, *(_nmse(form, y) for form in batch)])
+        if best < 1e-15:
+            return
+    assert best < 1e-15
+
+
+def test_forms_are_respelled_in_the_allowed_operators() -> None:
+    form = parse("square(x0)/x1**3 - inv(x2)")
+    plain = respelled(form, ("add", "sub", "mul", "div"))
+    assert plain is not None
+    np.testing.assert_allclose(evaluate(plain, X), evaluate(form, X), rtol=1e-12)
+    assert respelled(parse("sin(x0)"), ("add", "mul")) is None
+    assert respelled(parse("x0**x1"), ("add", "mul")) is None
+
+
+def test_a_constant_target_or_constant_inputs_give_no_structural_forms() -> None:
+    assert list(structural_forms(Problem(as_sample(X), np.ones(400)), np.random.default_rng(0))) == []
+    flat = as_sample(np.ones((400, 2)))
+    assert list(structural_forms(Problem(flat, RNG.normal(size=400)), np.random.default_rng(0))) == []

@@ -1,0 +1,22 @@
+#!/bin/sh
+# Build the kernel with AddressSanitizer and UndefinedBehaviorSanitizer and run its tests with it.
+# The package is copied, so that the working tree keeps its own build.
+set -eu
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+meson setup "$work/build" "$root" --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false >"$work/log" 2>&1 \
+  || { cat "$work/log"; exit 1; }
+meson compile -C "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+mkdir "$work/src"
+cp -r "$root/src/sobolev_novelty" "$work/src/"
+rm -f "$work"/src/sobolev_novelty/kernels/_native*
+cp "$work"/build/src/sobolev_novelty/kernels/native/_native*.so "$work/src/sobolev_novelty/kernels/"
+
+# Python itself leaks by design; everything else ends the run.
+cd "$root"
+LD_PRELOAD="$(${CC:-cc} -print-file-name=libasan.so) $(${CC:-cc} -print-file-name=libubsan.so)" \
+ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+PYTHONPATH="$work/src" PYTHONMALLOC=malloc \
+  python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_novelties.py tests/test_fitting.py "$@"
