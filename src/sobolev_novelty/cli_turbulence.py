@@ -28,8 +28,6 @@ turbulence_app = typer.Typer(
 JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 DEFAULT_STUDY = Path("experiments/turbulence_comparison.toml")
-RESPONSE_STUDY = Path("experiments/turbulence_response.toml")
-REFINED_STUDY = Path("experiments/turbulence_refined.toml")
 DEFAULT_RESULTS = Path("results/turbulence")
 
 
@@ -232,7 +230,7 @@ def compare(
         if docs is not None:
             from sobolev_novelty.turbulence.tables import all_tables, refresh_page
 
-            refresh_page(docs, all_tables(DEFAULT_STUDY, RESPONSE_STUDY, REFINED_STUDY, results))
+            refresh_page(docs, all_tables(experiment.parent, results))
     if as_json:
         _print_json(outcome.to_dict())
         return
