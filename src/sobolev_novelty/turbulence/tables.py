@@ -147,7 +147,7 @@ def all_tables(experiments: Path, results: Path) -> str:
         "Beyond: selection by velocity response": response_table(second, b),
         "The same with the threshold 1/√10 as a floor of novelty": response_table(third, c),
         "The first two with coefficients refined in the solver": response_table(fourth, d, with_path=False),
-        "The same closures in other solvers": cross_check_table((a, b)),
+        "The same closures in other solvers": cross_check_table((a, b, c)),
     }
     return "\n\n".join(f"### {title}\n\n{table}" for title, table in parts.items())
 
