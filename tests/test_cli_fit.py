@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sobolev_novelty.cli_fit import fit_command, predict_command, read_table
+from sobolev_novelty.cli_fit import fit_command, predict_command
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.files import read_table
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def test_a_table_is_fitted_saved_and_predicted(csv: Path, tmp_path: Path) -> Non
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["complexity"] == 5
     assert "3*(a/b)" in str(summary)
     predictions = predict_command(out, csv, out=tmp_path / "p.csv")
-    np.testing.assert_allclose(predictions["prediction"], read_table(csv)["y"], rtol=1e-9)
-    assert len(read_table(tmp_path / "p.csv")) == 60
+    np.testing.assert_allclose(predictions["prediction"], read_table(csv).frame["y"], rtol=1e-9)
+    assert len(read_table(tmp_path / "p.csv").frame) == 60
 
 
 def test_an_unknown_column_is_named(csv: Path) -> None:
@@ -41,7 +42,7 @@ def test_an_unknown_column_is_named(csv: Path) -> None:
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="cannot be read as a table"):
+    with pytest.raises(DataError, match="does not exist"):
         read_table(tmp_path / "absent.csv")
 
 

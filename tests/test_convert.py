@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from sobolev_novelty.convert import from_sympy, to_cpp, to_latex, to_numpy, to_numpy_source, to_sympy
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import compile_programs, derivatives
+from sobolev_novelty.kernels import compile_programs
+from sobolev_novelty.kernels.numpy_kernel import derivatives
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.parsing import parse
 from strategies import AWKWARD_NAMES, NAMES, TAME, expressions

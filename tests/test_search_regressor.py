@@ -31,9 +31,7 @@ def regressor(**options: object) -> SymbolicRegressor:
     return SymbolicRegressor(options.pop("engine", "mcts"), **options)  # type: ignore[arg-type]
 
 
-@parametrize_with_checks(
-    [SymbolicRegressor("mcts", budget=SMALL), SymbolicRegressor("mcts", novelty=False, budget=SMALL)]
-)
+@parametrize_with_checks([SymbolicRegressor(budget=SMALL), SymbolicRegressor("mcts", budget=SMALL)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 

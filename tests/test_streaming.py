@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import sobolev_novelty as sn
 from sobolev_novelty import report
-from sobolev_novelty.accumulator import CONVERTED_ROWS, NoveltyAccumulator
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
 from sobolev_novelty.streaming import novelty, novelty_of_chunks
+from sobolev_novelty.streaming.accumulator import CONVERTED_ROWS, NoveltyAccumulator
 from streaming_cases import TOLERANCE, assert_same, rows_with_holes
 
 EQUATIONS = (

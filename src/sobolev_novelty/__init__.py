@@ -27,7 +27,7 @@ _PUBLIC = {
     "TAU_ID": "sobolev_novelty.projection",
     "novelty": "sobolev_novelty.streaming",
     "novelty_of_chunks": "sobolev_novelty.streaming",
-    "NoveltyAccumulator": "sobolev_novelty.accumulator",
+    "NoveltyAccumulator": "sobolev_novelty.streaming.accumulator",
     "novelty_of_arrays": "sobolev_novelty.report",
     "conditional_novelty": "sobolev_novelty.report",
     "NoveltyReport": "sobolev_novelty.report",

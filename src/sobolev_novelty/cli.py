@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -335,6 +336,61 @@ def accepts(
             typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")
     if not verdict:
         raise typer.Exit(REJECTED)
+
+
+@app.command()
+def fit(
+    data: Annotated[Path, typer.Argument(help="Table with a header: CSV, TSV or parquet.")],
+    target: Annotated[str, typer.Option(help="Column to be explained; all others are inputs.")],
+    engine: Annotated[str, typer.Option(help="genetic or mcts.")] = "genetic",
+    novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
+    time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
+    evaluations: Annotated[int | None, typer.Option(help="Forms fitted at most.")] = None,
+    complexity: Annotated[int | None, typer.Option(help="Nodes of the largest equation.")] = None,
+    operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the model goes, as JSON.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File from which a killed run goes on.")] = None,
+    seed: int = 0,
+    jobs: Annotated[int, typer.Option(help="Threads; the result does not depend on it.")] = 1,
+    as_json: JsonOption = False,
+) -> None:
+    """Find an equation for a table, with terms that the data support."""
+    from sobolev_novelty.cli_fit import fit_command
+
+    with one_line_errors(as_json):
+        summary = fit_command(
+            data, target=target, engine=engine, novelty=novelty, time=time, max_evaluations=evaluations,
+            max_complexity=complexity, operators=operators, drop=drop, weights=weights, out=out, checkpoint=checkpoint,
+            seed=seed, n_jobs=jobs, verbose=False if as_json else None,
+        )  # fmt: skip
+        if as_json:
+            _print_json(summary.to_dict())
+        else:
+            typer.echo(str(summary))
+
+
+@app.command()
+def predict(
+    model: Annotated[Path, typer.Argument(help="What 'sobolev fit --out' wrote.")],
+    data: Annotated[Path, typer.Argument(help="Table with the columns the model was fitted on.")],
+    out: Annotated[Path | None, typer.Option(help="Write the predictions as CSV.")] = None,
+    index: Annotated[int | None, typer.Option(help="Row of the front; by default the chosen equation.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Predict with a saved model."""
+    from sobolev_novelty.cli_fit import predict_command
+
+    with one_line_errors(as_json):
+        frame = predict_command(model, data, out=out, index=index)
+        values = [None if math.isnan(value) else value for value in frame["prediction"].tolist()]
+        if as_json:
+            _print_json({"predictions": values, "out": None if out is None else str(out)})
+        elif out is None:
+            typer.echo("\n".join("nan" if value is None else repr(value) for value in values))
+        else:
+            typer.echo(f"{len(values)} predictions written to {out}.")
 
 
 @app.command()

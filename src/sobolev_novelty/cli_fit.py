@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.files import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,7 +91,7 @@ def fit_command(
     from sobolev_novelty.search.loop import Budget
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
-    frame = read_table(data)
+    frame = read_table(data).frame
     left_out = [target, *_names(drop), *([weights] if weights else [])]
     for name in left_out:
         if name not in frame.columns:
@@ -131,7 +132,7 @@ def predict_command(model: Path, data: Path, *, out: Path | None = None, index: 
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
     loaded = SymbolicRegressor.load(model)
-    frame = read_table(data)
+    frame = read_table(data).frame
     names = [str(name) for name in getattr(loaded, "feature_names_in_", frame.columns[: loaded.n_features_in_])]
     missing = [name for name in names if name not in frame.columns]
     if missing:
@@ -141,20 +142,6 @@ def predict_command(model: Path, data: Path, *, out: Path | None = None, index: 
     if out is not None:
         result.to_csv(out, index=False)
     return result
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """A table from a CSV, TSV or parquet file."""
-    import pandas as pd
-
-    name = path.name.lower()
-    try:
-        if name.endswith(".parquet"):
-            return pd.read_parquet(path)
-        separator = "\t" if name.removesuffix(".gz").endswith((".tsv", ".tab")) else ","
-        return pd.read_csv(path, sep=separator)
-    except (OSError, ValueError, ImportError) as error:
-        raise DataError(f"'{path}' cannot be read as a table: {error}") from error
 
 
 def _names(text: str | None) -> list[str]:

@@ -105,17 +105,34 @@ class FileChunks:
 
     def _parquet(self, columns: Sequence[str] | None) -> Iterator[tuple[pd.DataFrame, float]]:
         with parquet_errors(self.path):
-            file = require("pyarrow.parquet", extra="parquet").ParquetFile(self.path)
+            # Buffered, so that a row group as large as the file is not read at once.
+            file = require("pyarrow.parquet", extra="parquet").ParquetFile(self.path, buffer_size=2**20)
         with file:
-            n_rows, n_columns = max(1, file.metadata.num_rows), file.metadata.num_columns
+            rows = self._rows(file.metadata.num_columns)
             wanted = None if columns is None else list(columns)
-            batches = file.iter_batches(batch_size=self._rows(n_columns), columns=wanted)
             n_read = 0
-            while True:
-                with parquet_errors(self.path):
-                    batch = next(batches, None)
-                    frame = None if batch is None else batch.to_pandas()
-                if frame is None:
-                    return
-                n_read += len(frame)
-                yield frame, n_read / n_rows
+            for groups in _row_groups(file.metadata, rows):
+                # One iterator keeps the buffers of all its row groups until it ends.
+                batches = file.iter_batches(batch_size=rows, row_groups=groups, columns=wanted)
+                while True:
+                    with parquet_errors(self.path):
+                        batch = next(batches, None)
+                        frame = None if batch is None else batch.to_pandas()
+                    if frame is None:
+                        break
+                    n_read += len(frame)
+                    yield frame, n_read / file.metadata.num_rows
+
+
+def _row_groups(metadata: Any, rows: int) -> Iterator[list[int]]:
+    """Runs of row groups of at least this many rows."""
+    run: list[int] = []
+    n = 0
+    for k in range(metadata.num_row_groups):
+        run.append(k)
+        n += metadata.row_group(k).num_rows
+        if n >= rows:
+            yield run
+            run, n = [], 0
+    if run:
+        yield run

@@ -126,8 +126,9 @@ def fit(expression: Expression, X: Any, y: Any, **options: Any) -> Fit:
     --------
     >>> import numpy as np
     >>> x = np.linspace(0.5, 3.0, 50)[:, None]
-    >>> fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5,
-    n_iterations=30).terms[0].constants[0].__round__(6) 1.5
+    >>> fitted = fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5, n_iterations=30)
+    >>> round(fitted.terms[0].constants[0], 6)
+    1.5
     """
     return fit_terms([[expression]], X, y, **options)[0]
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.accumulator import NoveltyAccumulator
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluate import evaluate
@@ -24,6 +23,7 @@ from sobolev_novelty.parsing import parse
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport, Progress, novelty
 from sobolev_novelty.scoring import nmse
+from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
 
 
 @dataclass(frozen=True, slots=True, eq=False)

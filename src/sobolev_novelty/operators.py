@@ -326,9 +326,7 @@ def _numbered(rows: tuple[Operator, ...]) -> dict[str, Operator]:
 OPERATORS: dict[str, Operator] = _numbered(_ROWS)
 
 #: Every accepted spelling -> operator.
-SPELLINGS: dict[str, Operator] = {
-    spelling: row for row in _ROWS for spelling in (row.name, *row.aliases)
-}
+SPELLINGS: dict[str, Operator] = {spelling: row for row in _ROWS for spelling in (row.name, *row.aliases)}
 
 
 def operator(name: str) -> Operator:

@@ -100,8 +100,11 @@ def additive_terms(expression: Expression, *, max_terms: int = MAX_DISTRIBUTED_T
     )
 
 
-def products_of(expression: Expression, *, max_terms: int = MAX_DISTRIBUTED_TERMS) -> tuple[list[Expression], Sum, bool]:
-    """The expression as a sum of products of powers: the bases, the products over their numbers, and whether all was distributed."""
+def products_of(
+    expression: Expression, *, max_terms: int = MAX_DISTRIBUTED_TERMS
+) -> tuple[list[Expression], Sum, bool]:
+    """The expression as a sum of products of powers: the bases, the products over their numbers, and whether all was
+    distributed."""
     work = _Decomposition(expression.tokens, max_terms)
     products = _merged(work.root())
     return work.bases, products, not work.undistributed

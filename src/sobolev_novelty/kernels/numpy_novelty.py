@@ -27,8 +27,9 @@ from sobolev_novelty.kernels.program import FloatArray, IntArray, OffsetArray, P
 MIN_ROWS = 32
 #: Singular values below this share of the largest span the null space.
 RANK_TOLERANCE = 1e-12
-#: A term is dependent when its component in the null space is longer than this.
-NULL_COMPONENT = 1e-8
+#: A term is dependent when its null-space component exceeds this many times the rounding the range leaves in it,
+#: RANK_TOLERANCE · s_max / s_min: the rule of projection.py.
+NULL_COMPONENT = 10.0
 
 
 class NoveltyStatus(IntEnum):
@@ -137,5 +138,6 @@ def column_novelties(Psi: FloatArray) -> tuple[FloatArray, FloatArray]:
         in_range = s > RANK_TOLERANCE * s[0]
         null_component = np.sqrt(np.sum(Vt[~in_range] ** 2, axis=0))
         inverse_diagonal = np.sum((Vt[in_range] / s[in_range, None]) ** 2, axis=0)
-        nu[live] = np.where(null_component > NULL_COMPONENT, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
+        is_dependent = null_component > NULL_COMPONENT * RANK_TOLERANCE * s[0] / s[in_range].min()
+        nu[live] = np.where(is_dependent, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
     return nu, lengths

@@ -1,7 +1,9 @@
 """The contract between engines and the loop: engines propose forms, the loop fits, scores and decides.
 
-An engine never evaluates a candidate. ``propose`` returns forms (expressions whose constants are starting values), the loop fits their
-constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored candidates back. The Sobolev signal enters an
+An engine never evaluates a candidate. ``propose`` returns forms (expressions whose constants are starting values), the
+loop fits their
+constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored candidates back. The
+Sobolev signal enters an
 engine as an object it is given (``guidance``), never as a subclass.
 """
 

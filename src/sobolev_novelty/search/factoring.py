@@ -99,7 +99,8 @@ def _collect(expression: Expression, power: float, powers: dict[Expression, floa
 
 
 def _inner_power(expression: Expression) -> float | None:
-    """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not x."""
+    """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not
+    x."""
     head = expression.head
     if not isinstance(head, Operator):
         return None

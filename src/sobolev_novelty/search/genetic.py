@@ -1,10 +1,15 @@
 """Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
 
-A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring (crossover and mutation of
-parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which does not use the
-signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a :class:`~sobolev_novelty.guidance.TermArchive`
-keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further candidates add archive terms
-to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against the terms already there.
+A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
+(crossover and mutation of
+parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which
+does not use the
+signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a
+:class:`~sobolev_novelty.guidance.TermArchive`
+keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further
+candidates add archive terms
+to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against
+the terms already there.
 """
 
 from __future__ import annotations
@@ -39,7 +44,8 @@ N_RANKED = 6
 
 @dataclass(slots=True)
 class StructuralForms:
-    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state stays plain data."""
+    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state
+    stays plain data."""
 
     problem: Problem
     seed: int
@@ -204,7 +210,8 @@ class Genetic(Engine):
         return [new for old, new in shorter if new.complexity < old.complexity]
 
     def _assembled(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
-        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix D.1)."""
+        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix
+        D.1)."""
         archive, sample, y = state.archive, state.compared, state.compared_y
         assert archive is not None and sample is not None and y is not None
         if not len(archive):

@@ -198,9 +198,15 @@ OUTERS: dict[str, Outer] = {
         Outer("sqrt", ("sqrt",), _where(lambda t: t >= 0.0, np.square), lambda s: 0.5 / np.sqrt(s), _unary("sqrt")),
         Outer("square", ("square",), _where(lambda t: t >= 0.0, np.sqrt), lambda s: 2.0 * s, _unary("square")),
         Outer("inverse", ("/",), lambda t: 1.0 / t, lambda s: -1.0 / s**2, _over(None)),
-        Outer("inverse sqrt", ("/", "sqrt"), _where(_positive, lambda t: t**-2.0), lambda s: s**-1.5, _over("sqrt")),
         Outer(
-            "inverse square", ("/", "square"), _where(_positive, lambda t: t**-0.5), lambda s: s**-3.0, _over("square")
+            "inverse sqrt", ("/", "sqrt"), _where(_positive, lambda t: t**-2.0), lambda s: -0.5 * s**-1.5, _over("sqrt")
+        ),
+        Outer(
+            "inverse square",
+            ("/", "square"),
+            _where(_positive, lambda t: t**-0.5),
+            lambda s: -2.0 * s**-3.0,
+            _over("square"),
         ),
         Outer("exp", ("exp",), _where(_positive, np.log), np.exp, _unary("exp")),
         Outer("log", ("log",), _where(lambda t: np.abs(t) < 40.0, np.exp), lambda s: 1.0 / s, _unary("log")),

@@ -1,6 +1,7 @@
 """Random expressions, crossover and mutation on sums of terms: the genetic engine's hands.
 
-A genome is a tuple of terms without coefficients; the loop fits the coefficients. Every function takes a generator and returns a new genome.
+A genome is a tuple of terms without coefficients; the loop fits the coefficients. Every function takes a generator and
+returns a new genome.
 """
 
 from __future__ import annotations
@@ -214,5 +215,6 @@ def _joined(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) ->
 
 
 _CHANGES: tuple[Callable[[Genome, Vocabulary, np.random.Generator], Genome], ...] = (
-    _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted, _with_constant, _joined,
+    _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted,
+    _with_constant, _joined,
 )  # fmt: skip

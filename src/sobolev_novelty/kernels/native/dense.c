@@ -43,7 +43,7 @@ void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x) {
 
 #define GRAM_IS_ENOUGH 0.03 /* these three as in projection.py */
 #define RANK_TOLERANCE 1e-12
-#define NULL_COMPONENT 1e-8
+#define NULL_COMPONENT 10.0
 
 size_t novelty_work(int32_t m) { return 3 * (size_t)m * (size_t)m + (size_t)m; }
 
@@ -139,6 +139,10 @@ void novelty_from_triangle(const double *R, int32_t m, double *nu, double *lengt
             At[(int64_t)j * m + i] = i <= j && lengths[j] > 0.0 ? R[(int64_t)i * m + j] / lengths[j] : 0.0;
     jacobi_svd(At, Vt, s, m);
     for (int32_t i = 0; i < m; i++) largest = fmax(largest, s[i]);
+    double smallest = largest; /* of those that span the range */
+    for (int32_t i = 0; i < m; i++)
+        if (s[i] > RANK_TOLERANCE * largest) smallest = fmin(smallest, s[i]);
+    const double dependent = smallest > 0.0 ? NULL_COMPONENT * RANK_TOLERANCE * largest / smallest : 0.0;
     for (int32_t j = 0; j < m; j++) {
         double null = 0.0, inverse = 0.0;
         for (int32_t i = 0; i < m; i++) {
@@ -146,6 +150,6 @@ void novelty_from_triangle(const double *R, int32_t m, double *nu, double *lengt
             if (s[i] > RANK_TOLERANCE * largest) inverse += (v / s[i]) * (v / s[i]);
             else null += v * v;
         }
-        nu[j] = lengths[j] == 0.0 || sqrt(null) > NULL_COMPONENT ? 0.0 : fmin(1.0, 1.0 / sqrt(inverse));
+        nu[j] = lengths[j] == 0.0 || sqrt(null) > dependent ? 0.0 : fmin(1.0, 1.0 / sqrt(inverse));
     }
 }

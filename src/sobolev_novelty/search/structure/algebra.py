@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
+
+#: Powers that one or two unary operators give, innermost first.
+_CHEAP = {2.0: ("square",), 3.0: ("cube",), 4.0: ("square", "square"), 6.0: ("cube", "square")}
 
 
 def raised(base: Expression, power: float) -> Expression:
@@ -19,14 +22,10 @@ def raised(base: Expression, power: float) -> Expression:
     """
     if power == 1.0:
         return base
-    if power == 2.0:
-        return Expression.of("square", base)
-    if power == 3.0:
-        return Expression.of("cube", base)
-    if power == 4.0:
-        return Expression.of("square", Expression.of("square", base))
-    if power == 6.0:
-        return Expression.of("square", Expression.of("cube", base))
+    if power in _CHEAP:
+        for name in _CHEAP[power]:
+            base = Expression.of(name, base)
+        return base
     if power > 0.0 and (2.0 * power).is_integer() and not power.is_integer():
         return Expression.of("sqrt", raised(base, 2.0 * power))
     return Expression.of("pow", base, power)
@@ -106,7 +105,8 @@ def nearest_simple(value: float, tolerance: float) -> float | None:
 
 
 def respelled(expression: Expression, operators: Collection[str]) -> Expression | None:
-    """The expression in the allowed operators alone: powers as products, 1/x as a quotient; None where that cannot be done.
+    """The expression in the allowed operators alone: powers as products, 1/x as a quotient; None where that cannot be
+    done.
 
     Examples
     --------
@@ -124,24 +124,27 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
             return Expression.of(op, *known)
         return _spelled_out(op.name, known, operators)
 
-    return expression.fold(lambda leaf: Expression.of(leaf), node)
+    def leaf(token: float | str) -> Expression | None:
+        return Expression.of(token)
+
+    return expression.fold(leaf, node)
 
 
 def _spelled_out(name: str, operands: list[Expression], operators: Collection[str]) -> Expression | None:
-    first = operands[0]
-    if name in ("square", "cube") and "mul" in operators:
-        return _repeated(first, 2 if name == "square" else 3)
-    if name == "inv" and "div" in operators:
-        return Expression.of("div", 1.0, first)
-    if name == "neg" and "mul" in operators:
-        return Expression.of("mul", -1.0, first)
-    if name == "sub" and {"add", "mul"} <= set(operators):
-        return Expression.of("add", first, Expression.of("mul", -1.0, operands[1]))
-    if name == "div" and {"mul", "inv"} <= set(operators):
-        return Expression.of("mul", first, Expression.of("inv", operands[1]))
+    first, last = operands[0], operands[-1]
     if name == "pow":
-        return _whole_power(first, operands[1].head, operators)
-    return None
+        return _whole_power(first, last.head, operators)
+    spellings: dict[str, tuple[tuple[str, ...], Callable[[], Expression]]] = {
+        "square": (("mul",), lambda: _repeated(first, 2)),
+        "cube": (("mul",), lambda: _repeated(first, 3)),
+        "inv": (("div",), lambda: Expression.of("div", 1.0, first)),
+        "neg": (("mul",), lambda: Expression.of("mul", -1.0, first)),
+        "sub": (("add", "mul"), lambda: Expression.of("add", first, Expression.of("mul", -1.0, last))),
+        "div": (("mul", "inv"), lambda: Expression.of("mul", first, Expression.of("inv", last))),
+    }
+    if name not in spellings or not all(need in operators for need in spellings[name][0]):
+        return None
+    return spellings[name][1]()
 
 
 def _whole_power(base: Expression, power: object, operators: Collection[str]) -> Expression | None:

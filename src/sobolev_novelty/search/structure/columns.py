@@ -2,7 +2,8 @@ r"""Bounded dictionaries over a few variables: monomials, functions of simple ar
 
 Notation
 --------
-A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when it is chosen: most
+A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when
+it is chosen: most
 columns never are, so expressions are not built in advance.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -138,18 +140,20 @@ def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
 
 
 def _pair_sums(variables: Sequence[Variable]) -> Dictionary:
-    values, recipes = [], []
+    values: list[FloatArray] = []
+    recipes: list[Recipe] = []
     for a, b in itertools.combinations(variables, 2):
         for name in ("sub", "add"):
             values.append(OPERATORS[name].value(a.values, b.values))
-            recipes.append(lambda name=name, a=a, b=b: Expression.of(name, a.expression, b.expression))
+            recipes.append(partial(Expression.of, name, a.expression, b.expression))
     n_rows = len(variables[0].values)
     return Dictionary(np.array(values).reshape(-1, n_rows), recipes)
 
 
 def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
     """Functions of the columns of ``base``: u(c·w)."""
-    values, recipes = [], []
+    values: list[FloatArray] = []
+    recipes: list[Recipe] = []
     for name in UNARY:
         if name not in operators:
             continue
@@ -157,11 +161,25 @@ def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float
         for scale in _scales(name, scales):
             with np.errstate(all="ignore"):
                 values.append(op.value(scale * base.values))
-            recipes.extend(
-                (lambda r=recipe, s=scale, n=name: Expression.of(n, _scaled(s, r()))) for recipe in base.recipes
-            )
+            recipes.extend(partial(_function_of, name, scale, recipe) for recipe in base.recipes)
     n_rows = base.values.shape[1]
     return Dictionary(np.concatenate(values) if values else np.zeros((0, n_rows)), recipes)
+
+
+def _function_of(name: str, scale: float, recipe: Recipe) -> Expression:
+    return Expression.of(name, _scaled(scale, recipe()))
+
+
+def _product_of(left: Recipe, right: Recipe) -> Expression:
+    return _multiplied(left(), right())
+
+
+def _sum_of(name: str, left: Recipe, right: Recipe) -> Expression:
+    return Expression.of(name, left(), right())
+
+
+def _scanned_of(name: str, c: float, recipe: Recipe) -> Expression:
+    return _scanned_expression(name, Expression.of("mul", c, recipe()))
 
 
 def _scales(name: str, scales: tuple[float, ...]) -> tuple[float, ...]:
@@ -182,7 +200,7 @@ def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dic
     left = left.head(n_left)
     with np.errstate(all="ignore"):
         values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
-    recipes: list[Recipe] = [(lambda p=p, q=q: _multiplied(p(), q())) for p in left.recipes for q in right.recipes]
+    recipes: list[Recipe] = [partial(_product_of, p, q) for p in left.recipes for q in right.recipes]
     return Dictionary(values, recipes)
 
 
@@ -251,9 +269,7 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
                 column = _scanned_value(name, c * w)
                 if np.isfinite(column).all():
                     values.append(column)
-                    recipes.append(
-                        lambda n=name, c=float(c), r=recipe: _scanned_expression(n, Expression.of("mul", c, r()))
-                    )
+                    recipes.append(partial(_scanned_of, name, float(c), recipe))
     if not values:
         return empty(n_rows)
     scanned = Dictionary(np.array(values), recipes)
@@ -306,9 +322,7 @@ def _sums_of_two(left: Dictionary, right: Dictionary, *, limit: int) -> Dictiona
         values = np.concatenate([left.values[rows] + right.values[cols], left.values[rows] - right.values[cols]])
     recipes: list[Recipe] = []
     for name in ("add", "sub"):
-        recipes.extend(
-            (lambda n=name, p=left.recipes[i], q=right.recipes[j]: Expression.of(n, p(), q())) for i, j in pairs
-        )
+        recipes.extend(partial(_sum_of, name, left.recipes[i], right.recipes[j]) for i, j in pairs)
     return Dictionary(values, recipes)
 
 

@@ -1,6 +1,8 @@
-r"""Exact relations in small families: polynomials, quotients of polynomials, and the same in sines, cosines and exponentials.
+r"""Exact relations in small families: polynomials, quotients of polynomials, and the same in sines, cosines and
+exponentials.
 
-Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole instead: if the full
+Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole
+instead: if the full
 least-squares problem is exact, columns are taken away as long as it stays exact.
 
 Notation
@@ -12,12 +14,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.projection import factor
 from sobolev_novelty.search.structure.algebra import weighted_sum
 from sobolev_novelty.search.structure.columns import Dictionary, Variable, constant, exponent_table, monomials, products
 from sobolev_novelty.search.structure.pursuit import coefficients
@@ -90,8 +94,7 @@ def _phases(variables: Sequence[Variable]) -> Dictionary:
         arguments.append(Variable(Expression.of("mul", a.expression, b.expression), a.values * b.values))
     for v, name in itertools.product(arguments[:8], ("sin", "cos")):
         value = OPERATORS[name].value(v.values)
-        recipe = lambda n=name, e=v.expression: Expression.of(n, e)  # noqa: E731
-        whole = whole + Dictionary(value[None], [recipe])
+        whole = whole + Dictionary(value[None], [partial(Expression.of, name, v.expression)])
     return whole
 
 
@@ -148,7 +151,7 @@ def _null_quotient(P: Dictionary, Q: Dictionary, t: FloatArray) -> Expression | 
     if not np.isfinite(lengths).all() or not (lengths > 0.0).all():
         return None
     unit = (both / lengths[:, None]).T
-    R = np.linalg.qr(unit, mode="r")
+    R = factor(unit)
     if np.linalg.svd(R[:, : len(P)], compute_uv=False)[-1] < 10 * _NULL:
         return None  # the numerator's columns are dependent by themselves: the null vector would say nothing about t
     kept = list(range(R.shape[1]))

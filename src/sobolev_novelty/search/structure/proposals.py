@@ -64,32 +64,42 @@ def _positive(y: FloatArray) -> bool:
     return bool((y > 0.0).all())
 
 
+def _written(*names: str) -> Wrap:
+    """The composition of unary operators, innermost first."""
+
+    def wrap(e: Expression) -> Expression:
+        for name in names:
+            e = Expression.of(name, e)
+        return e
+
+    return wrap
+
+
+def _bose(e: Expression) -> Expression:
+    return Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0))
+
+
+def _within(low: float, high: float) -> Callable[[FloatArray], bool]:
+    return lambda y: bool(((y >= low) & (y <= high)).all())
+
+
 OUTERS: tuple[Outer, ...] = (
     Outer("identity", lambda y: y, lambda e: e, ()),
-    Outer("sqrt", _where(lambda y: bool((y >= 0.0).all()), np.square), lambda e: Expression.of("sqrt", e), ("sqrt",)),
-    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), lambda e: Expression.of("inv", e), ("inv",)),
-    Outer(
-        "inverse sqrt", _where(_positive, lambda y: y**-2.0),
-        lambda e: Expression.of("inv", Expression.of("sqrt", e)), ("inv", "sqrt"),
-    ),
-    Outer("exp", _where(_positive, np.log), lambda e: Expression.of("exp", e), ("exp",)),
-    Outer("square", _where(_positive, np.sqrt), lambda e: Expression.of("square", e), ("square",)),
-    Outer("log", _where(lambda y: bool(np.abs(y).max() < 50.0), np.exp), lambda e: Expression.of("log", e), ("log",)),
-    Outer(
-        "arcsin", _where(lambda y: bool((np.abs(y) <= np.pi / 2).all()), np.sin), lambda e: Expression.of("arcsin", e), ("arcsin",)
-    ),
-    Outer(
-        "arccos", _where(lambda y: bool(((y >= 0.0) & (y <= np.pi)).all()), np.cos), lambda e: Expression.of("arccos", e), ("arccos",)
-    ),
-    Outer(
-        "1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)),
-        lambda e: Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0)), ("exp", "inv"),
-    ),
-)  # fmt: skip
+    Outer("sqrt", _where(_within(0.0, np.inf), np.square), _written("sqrt"), ("sqrt",)),
+    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), _written("inv"), ("inv",)),
+    Outer("inverse sqrt", _where(_positive, lambda y: y**-2.0), _written("sqrt", "inv"), ("inv", "sqrt")),
+    Outer("exp", _where(_positive, np.log), _written("exp"), ("exp",)),
+    Outer("square", _where(_positive, np.sqrt), _written("square"), ("square",)),
+    Outer("log", _where(_within(-50.0, 50.0), np.exp), _written("log"), ("log",)),
+    Outer("arcsin", _where(_within(-np.pi / 2, np.pi / 2), np.sin), _written("arcsin"), ("arcsin",)),
+    Outer("arccos", _where(_within(0.0, np.pi), np.cos), _written("arccos"), ("arccos",)),
+    Outer("1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)), _bose, ("exp", "inv", "sub")),
+)
 
 
 def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
-    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left out."""
+    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left
+    out."""
     batches = _batches(problem, rng)
     while True:
         try:
@@ -180,7 +190,7 @@ def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expre
     basis = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))]).T
     Q, _ = np.linalg.qr(basis)
     spread = np.ptp(t)
-    forms = []
+    forms: list[Expression] = []
     for sign in (1.0, -1.0):
         edge = float((sign * t).min())
 

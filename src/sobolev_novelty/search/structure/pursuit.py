@@ -2,7 +2,8 @@ r"""Sparse combinations of many columns: matching pursuit with a beam.
 
 Notation
 --------
-``C``  columns, (n_columns, n_rows), scaled to unit length;  ``t`` the target;  ``Q`` an orthonormal basis of the columns chosen so far
+``C``  columns, (n_columns, n_rows), scaled to unit length;  ``t`` the target;  ``Q`` an orthonormal basis of the
+columns chosen so far
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ Mask = npt.NDArray[np.bool_]
 
 #: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
-#: Columns that keep less than this share of their energy outside the chosen ones are not told apart in single precision.
+#: Columns that keep less than this share of their energy outside the chosen ones are not told apart in single
+#: precision.
 _MIN_FRESH = 1e-5
 
 
@@ -108,7 +110,8 @@ def _grow(frontier: list[_Node], C: FloatArray, single: Single, usable: Mask, be
 def _gains(frontier: list[_Node], single: Single) -> Iterator[FloatArray]:
     """Share of each node's residual energy that each column would take away.
 
-    Ranking needs no more than single precision, and one product for all nodes is several times faster than one for each.
+    Ranking needs no more than single precision, and one product for all nodes is several times faster than one for
+    each.
     """
     directions = [np.vstack([node.residual[None] / max(np.sqrt(node.energy), 1e-300), node.basis]) for node in frontier]
     along = single @ np.concatenate(directions).T.astype(np.float32)

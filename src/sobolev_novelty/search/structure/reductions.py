@@ -1,13 +1,17 @@
 r"""Smaller problems inside a problem: variables that factor out, and variables that only occur together.
 
-A hypothesis such as "the target is x₁² times a function of the others" or "x₁ and x₂ occur only as x₁ − x₂" leaves a problem with one variable
-less. If it is true, a smooth interpolant of the reduced data predicts left-out points better, because the points lie denser; if it is false,
-information is lost and the error jumps. The leave-one-out error of Gaussian-process interpolation, in closed form from one small inverse,
+A hypothesis such as "the target is x₁² times a function of the others" or "x₁ and x₂ occur only as x₁ − x₂" leaves a
+problem with one variable
+less. If it is true, a smooth interpolant of the reduced data predicts left-out points better, because the points lie
+denser; if it is false,
+information is lost and the error jumps. The leave-one-out error of Gaussian-process interpolation, in closed form from
+one small inverse,
 decides which hypotheses are worth following.
 
 Notation
 --------
-``t``  target of the reduced problem;  ``K`` kernel matrix on n ≤ 250 rows;  r_i = (K⁻¹t)_i / (K⁻¹)_ii  the leave-one-out residuals
+``t``  target of the reduced problem;  ``K`` kernel matrix on n ≤ 250 rows;  r_i = (K⁻¹t)_i / (K⁻¹)_ii  the
+leave-one-out residuals
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
@@ -65,7 +70,8 @@ def loo_error(
     in_logs: bool,
     smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
 ) -> tuple[float, tuple[float, float]]:
-    """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf`` where it cannot be made."""
+    """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf``
+    where it cannot be made."""
     n = min(SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE, len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
@@ -183,16 +189,18 @@ def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Vari
     candidates: list[tuple[Expression, Callable[[], FloatArray]]] = []
     for name in ("sub", "add"):
         value = OPERATORS[name].value
-        candidates.append((Expression.of(name, a.expression, b.expression), lambda f=value: f(a.values, b.values)))
-        candidates.append((Expression.of(name, *squares), lambda f=value: f(a.values**2, b.values**2)))
+        candidates.append((Expression.of(name, a.expression, b.expression), partial(value, a.values, b.values)))
+        candidates.append((Expression.of(name, *squares), partial(value, a.values**2, b.values**2)))
     for p, q in _PAIR_POWERS:
         expression = product([(a.expression, float(p)), (b.expression, float(q))])
-        candidates.append(
-            (expression, lambda p=p, q=q: a.values**p * b.values**q if q > 0 else a.values**p / b.values**-q)
-        )
+        candidates.append((expression, partial(_power_product, a.values, b.values, p, q)))
     with np.errstate(all="ignore"):
         for expression, values in candidates:
             if f"merge {expression}" not in hopeless:
                 found = values()
                 if np.isfinite(found).all():
                     yield Variable(expression, found)
+
+
+def _power_product(a: FloatArray, b: FloatArray, p: int, q: int) -> FloatArray:
+    return np.asarray(a**p * b**q if q > 0 else a**p / b**-q)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty import report
-from sobolev_novelty.accumulator import NoveltyAccumulator
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport, Progress
+from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
 
 #: Accumulators that one task of the tree reduction merges.
 FAN_IN = 8

@@ -20,10 +20,19 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.moments import IntArray, Moments, Size, merge_moments, merge_sizes, moments, no_moments, size
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report import DROP_REASONS
 from sobolev_novelty.signatures import Geometry, n_derivative_rows
+from sobolev_novelty.streaming.moments import (
+    IntArray,
+    Moments,
+    Size,
+    merge_moments,
+    merge_sizes,
+    moments,
+    no_moments,
+    size,
+)
 
 #: Rows that are evaluated and factored at once, at most: their derivatives stay in cache.
 TILE_ROWS = 8192

@@ -24,9 +24,9 @@ from sobolev_novelty.report import (
     terms_of,
     three_weights,
 )
-from sobolev_novelty.serialisation import Part, part_from_json, part_to_json, tally_from_json, tally_to_json
 from sobolev_novelty.signatures import MIN_ROWS, Geometry, Status
-from sobolev_novelty.tally import Recipe, Tally, merge_tallies, no_rows, residuals_of_tally, tally
+from sobolev_novelty.streaming.serialisation import Part, part_from_json, part_to_json, tally_from_json, tally_to_json
+from sobolev_novelty.streaming.tally import Recipe, Tally, merge_tallies, no_rows, residuals_of_tally, tally
 from sobolev_novelty.terms import Term
 
 #: Rows of a block that are converted to the kernels' layout at once.

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.moments import Moments, Size
 from sobolev_novelty.operators import OPERATORS, Operator
-from sobolev_novelty.tally import Tally
+from sobolev_novelty.streaming.moments import Moments, Size
+from sobolev_novelty.streaming.tally import Tally
 from sobolev_novelty.terms import Term
 
 #: An equation, or one of the terms it is given as, before the columns of the data are known.
