@@ -40,9 +40,10 @@ def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
             task = progress.add_task(title)
             yield lambda text: progress.update(task, description=f"{title}: {text}")
     except (SobolevError, OSError) as error:
-        from sobolev_novelty.cli import fail
-
-        fail(error, as_json)
+        if as_json:
+            _print_json({"error": {"type": type(error).__name__, "message": str(error)}})
+        typer.echo(f"sobolev: {error}", err=True)
+        raise typer.Exit(1) from None
 
 
 def _print_json(content: Any) -> None:
