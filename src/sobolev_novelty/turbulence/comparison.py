@@ -11,6 +11,7 @@ import numpy as np
 
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence.checks import run_bases, run_pruning, run_speed
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
@@ -68,7 +69,7 @@ def run_study(
     solver : {"embedded", "openfoam", "feedback"}
         The embedded solver runs the study; the others run the closures it stored, as a cross-check.
     only : sequence of str
-        Names of the rows to cross-check; all without it.
+        Names of the rows to cross-check; all without it. "kEpsilon" and "kOmegaSST" run the base models themselves.
     """
     study = load_study(experiment)
     store = RunStore(Path(results) / f"{study.get('name', Path(experiment).stem)}.jsonl")
@@ -88,6 +89,10 @@ def _cross_check(
     study: Mapping[str, Any], store: RunStore, engine: FlowSolver, only: Sequence[str], say: Say
 ) -> Outcome:
     """Run the stored closures of a study in another solver, under keys that begin with its name."""
+    bases = [name for name in only if name in ("kEpsilon", "kOmegaSST")]
+    if bases:
+        run_bases(store, bases, say)
+        return Outcome(study["name"], [(name, store.find(f"base/{name}") or {}) for name in bases], [])
     chosen = [row for row in store.rows() if row["key"].startswith("row/") and row.get("closure")]
     if only:
         chosen = [row for row in chosen if row["key"].removeprefix("row/") in only]
@@ -118,6 +123,8 @@ def _run_comparison(
     sentences = []
     if with_grid:
         _run_grid(study, store, engine, say)
+        run_pruning(store, say)
+        run_speed(store, say)
         sentences = grid_sentences(study, store)
     return Outcome(study["name"], rows, sentences)
 

@@ -134,16 +134,69 @@ def cross_check_table(stores: Sequence[RunStore]) -> str:
     return _markdown(head, body)
 
 
+def check_table(store: RunStore) -> str:
+    """Both solvers and the measures against the values they must meet."""
+    lines = (
+        ("DNS, its own mesh, first cell", "row/DNS", "reattachment", 5.28, 7.39),
+        ("k–ω SST, stored field, first cell", "row/RANS", "reattachment", 7.36, 5.81),
+        ("k–ω SST, generated OpenFOAM case, first cell", "base/kOmegaSST", "reattachment", 7.36, 5.81),
+        ("k–ε, stored field, first cell", "row/k-epsilon", "reattachment", 3.70, 4.14),
+        ("k–ε, generated OpenFOAM case, first cell", "base/kEpsilon", "reattachment", 3.70, 4.14),
+        ("published closure, embedded, interpolated", "row/DSRRANS published", "reattachment_interpolated", 4.95, 4.82),
+        (
+            "published closure, OpenFOAM, interpolated",
+            "openfoam/DSRRANS published",
+            "reattachment_interpolated",
+            4.95,
+            4.82,
+        ),
+    )
+    body = []
+    for name, key, quantity, position, reverse in lines:
+        row = store.find(key)
+        if row is not None:
+            found = row["measures"]
+            measured = f"{found[quantity]:.4f} / {1e3 * found['max_reversed']:.4f}"
+            body.append([name, f"{position:.2f} / {reverse:.2f}", measured, row["status"]])
+    return _markdown(["check", "asked", "measured", "status"], body)
+
+
+def pruning_table(store: RunStore) -> str:
+    """Condition number / largest coefficient / error after pruning from several starts."""
+    row = store.find("pruning")
+    if row is None:
+        return "not run"
+    found = {(rule, start, count): values for rule, start, count, *values in row["cells"]}
+    body = []
+    for start, count in sorted({(start, count) for _, start, count in found}):
+        cells = [found[rule, start, count] for rule in ("greedy", "sobolev")]
+        texts = [f"{condition:.1e} / {largest:.3g} / {mse:.5f}" for mse, condition, largest in cells]
+        body.append([f"{start} → {count}", *texts])
+    return _markdown(["terms", "greedy", "sobolev"], body)
+
+
+def speed_table(store: RunStore) -> str:
+    """CPU seconds of the main steps."""
+    row = store.find("speed")
+    if row is None:
+        return "not run"
+    body = [[name, f"{value:.2f}"] for name, value in row["cpu_seconds"].items()]
+    return _markdown(["step", "CPU seconds"], body)
+
+
 def all_tables(experiments: Path, results: Path) -> str:
     """Every table of the documentation page, from the folders of experiment files and of stored runs."""
     names = ("comparison", "response", "threshold", "refined")
     first, second, third, fourth = (load_study(experiments / f"turbulence_{name}.toml") for name in names)
     a, b, c, d = (RunStore(results / f"{study['name']}.jsonl") for study in (first, second, third, fourth))
     parts = {
+        "Checks: x_r / max reversed 1e-3": check_table(a),
+        "Speed": speed_table(a),
         "The pre-registered comparison": comparison_table(first, a),
         "Cross-validated error, which chose the term counts": validation_table(first, a),
         "The grid: interpolated x_r / max reversed 1e-3 / field error %": grid_table(first, a),
         "How often guidance is closer to DNS": wins_table(first, a),
+        "Pruning from several starts: condition / largest coefficient / error": pruning_table(a),
         "Beyond: selection by velocity response": response_table(second, b),
         "The same with the threshold 1/√10 as a floor of novelty": response_table(third, c),
         "The first two with coefficients refined in the solver": response_table(fourth, d, with_path=False),
