@@ -1,0 +1,281 @@
+"""``sobolev turbulence``: select a closure, solve a flow, compare with DNS, draw figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from sobolev_novelty.errors import DataError, ParameterError, SobolevError
+
+if TYPE_CHECKING:
+    from sobolev_novelty.turbulence.closures import Closure
+
+turbulence_app = typer.Typer(
+    help="Closures for periodic-hill flow: select, solve, compare, figure.", no_args_is_help=True
+)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
+DEFAULT_STUDY = Path("experiments/turbulence_comparison.toml")
+DEFAULT_RESULTS = Path("results/turbulence")
+
+
+@contextmanager
+def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
+    """A line on stderr that tells the current step; yields a function that takes words. Errors become one line."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    try:
+        with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet or as_json) as progress:
+            task = progress.add_task(title)
+            yield lambda text: progress.update(task, description=f"{title}: {text}")
+    except (SobolevError, OSError) as error:
+        if as_json:
+            _print_json({"error": {"type": type(error).__name__, "message": str(error)}})
+        typer.echo(f"sobolev: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _print_json(content: Any) -> None:
+    typer.echo(json.dumps(content, indent=1))
+
+
+@turbulence_app.command()
+def prepare(
+    *,
+    dsrrans: Annotated[Path, typer.Argument(help="Checkout of github.com/thw1021/DSRRANS.")],
+    xiao: Annotated[Path, typer.Argument(help="Checkout of github.com/xiaoh/para-database-for-PIML.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("turbulence"),
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Make the data files from the two public repositories, checking their sums."""
+    with _progress("prepare", quiet, as_json) as say:
+        from sobolev_novelty.turbulence import prepare as preparation
+
+        paths = preparation.prepare(dsrrans, xiao, output, say)
+    if as_json:
+        _print_json([str(path) for path in paths])
+    else:
+        typer.echo("\n".join([*(f"Wrote {path}" for path in paths), f"Set SOBOLEV_DATA to {output.resolve().parent}"]))
+
+
+@turbulence_app.command()
+def select(
+    *,
+    rule: Annotated[str, typer.Option(help="greedy, sobolev, threshold, mcts or sn-mcts.")] = "sobolev",
+    n_terms: Annotated[int, typer.Option("--terms", help="Terms of the closure (upper limit for tree search).")] = 10,
+    forward_to: Annotated[int | None, typer.Option(help="Select this many terms first, then prune back.")] = None,
+    max_degree: Annotated[int, typer.Option(help="Largest total degree of a monomial.")] = 12,
+    seed: Annotated[int, typer.Option(help="Seed of the tree search.")] = 0,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Closure file to write.")] = Path("closure.json"),
+    form: Annotated[str, typer.Option("--print", help="Also print the closure as latex, python or cpp.")] = "",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find a closure in the regression data and write it to a file."""
+    with _progress("select", quiet, as_json) as say:
+        from sobolev_novelty.turbulence import data as hill
+        from sobolev_novelty.turbulence.problem import closure_problem
+        from sobolev_novelty.turbulence.study import closure_report
+        from sobolev_novelty.turbulence.tensors import dictionary
+
+        begin = time.perf_counter()
+        data = hill.load_regression()
+        say("factoring the dictionary")
+        problem = closure_problem(data, dictionary(max_degree))
+        closure, kept, path = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, say=say)
+        fit, report = problem.fit(kept), closure_report(closure, data)
+        printed = _print_form(closure, form)
+        output.write_text(closure.to_json() + "\n")
+    summary = {
+        "rule": rule,
+        "n_terms": len(closure),
+        "mse": fit.mse,
+        "r2": 1 - fit.mse / problem.variance,
+        "condition": fit.condition,
+        "max_coefficient": float(abs(fit.coefficients).max()),
+        "seconds": round(time.perf_counter() - begin, 2),
+        "file": str(output),
+        "terms": [
+            {"term": str(term), "coefficient": c, "novelty": float(nu)}
+            for term, c, nu in zip(closure.terms, closure.coefficients, report.nu)
+        ],
+        "path": path,
+    }
+    if as_json:
+        _print_json(summary | ({"printed": printed} if printed else {}))
+        return
+    table = Table("term", "coefficient", "novelty", title=f"{rule}: MSE {fit.mse:.5f}, condition {fit.condition:.2g}")
+    for entry in summary["terms"]:  # type: ignore[attr-defined]
+        table.add_row(entry["term"], f"{entry['coefficient']:.5g}", f"{entry['novelty']:.3f}")
+    Console().print(table)
+    if printed:
+        typer.echo(printed)
+    typer.echo(f"Wrote {output} in {summary['seconds']} s.")
+
+
+def _search(
+    rule: str, problem: Any, n_terms: int, *, forward_to: int | None, seed: int, say: Any
+) -> tuple[Closure, list[int], list[dict[str, Any]]]:
+    import numpy as np
+
+    from sobolev_novelty.search.engine import SobolevGuidance
+    from sobolev_novelty.turbulence.selection import select_closure
+    from sobolev_novelty.turbulence.study import rule_of
+    from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
+
+    if rule in ("greedy", "sobolev", "threshold"):
+        say("selecting terms")
+        closure, kept, path = select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
+        return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
+    if rule not in ("mcts", "sn-mcts"):
+        raise ParameterError(f"'--rule' must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
+    options = TreeSearch(max_terms=n_terms, guidance=SobolevGuidance() if rule == "sn-mcts" else None)
+    found = tree_search(
+        problem,
+        options,
+        np.random.default_rng(seed),
+        lambda step, best: say(f"round {step} of {options.n_rounds}, best {best:.4f}") if step % 20 == 0 else None,
+    )
+    return found.closure, found.indices, []
+
+
+def _print_form(closure: Closure, form: str) -> str:
+    forms = {"": lambda: "", "latex": closure.to_latex, "python": closure.to_python, "cpp": closure.to_cpp}
+    if form not in forms:
+        raise ParameterError(f"'--print' must be latex, python or cpp. Got {form!r}.")
+    return forms[form]()
+
+
+@turbulence_app.command()
+def solve(
+    *,
+    closure_file: Annotated[str, typer.Argument(help="Closure file, dsrrans_model1, dsrrans_model2 or none.")],
+    alpha: Annotated[float, typer.Option(help="α1, factor of the closure stress.")] = 1.0,
+    solver: Annotated[str, typer.Option(help="embedded, openfoam or feedback.")] = "embedded",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the field as .npz.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Compute the velocity field under a closure and measure it against DNS."""
+    with _progress("solve", quiet, as_json) as say:
+        import numpy as np
+
+        from sobolev_novelty.turbulence import data as hill
+        from sobolev_novelty.turbulence.solvers import make_solver
+        from sobolev_novelty.turbulence.study import flow_row
+
+        closure = _read_closure(closure_file)
+        engine = make_solver(solver, hill.load_base_flow(), say)
+        result = engine.solve(closure, alpha)
+        row = flow_row(closure, alpha, result, engine, {})
+        if output is not None:
+            np.savez_compressed(output, nodes=engine.base.nodes, U=result.U, p=result.p)
+    if as_json:
+        _print_json(row)
+    else:
+        _print_measures([(Path(closure_file).stem, row)], "One closure beside DNS")
+        typer.echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
+    if not result.is_converged:
+        raise typer.Exit(2)
+
+
+def _read_closure(name: str) -> Closure | None:
+    from sobolev_novelty.turbulence import data as hill
+    from sobolev_novelty.turbulence.closures import Closure
+
+    if name == "none":
+        return None
+    if name.startswith("dsrrans_"):
+        return hill.load_published(name)
+    path = Path(name)
+    if not path.is_file():
+        raise DataError(f"'{name}' is no closure file. Write one with: sobolev turbulence select --output {name}")
+    return Closure.from_json(path.read_text())
+
+
+@turbulence_app.command()
+def compare(
+    *,
+    experiment: Annotated[Path, typer.Argument(help="Experiment file.")] = DEFAULT_STUDY,
+    results: Annotated[
+        Path, typer.Option(help="Folder of stored runs; finished runs are not repeated.")
+    ] = DEFAULT_RESULTS,
+    solver: Annotated[
+        str, typer.Option(help="embedded runs the study; openfoam or feedback run its stored closures.")
+    ] = "embedded",
+    only: Annotated[
+        list[str] | None, typer.Option("--row", help="Rows to run in the other solver; all by default.")
+    ] = None,
+    grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
+    docs: Annotated[Path | None, typer.Option(help="Page whose tables are made anew from the stored runs.")] = None,
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Run an experiment file, storing each run, and print its table."""
+    with _progress("compare", quiet, as_json) as say:
+        from sobolev_novelty.turbulence.comparison import run_study
+
+        outcome = run_study(experiment, results, solver=solver, with_grid=grid, only=only or (), say=say)
+        if docs is not None:
+            from sobolev_novelty.turbulence.tables import all_tables, refresh_page
+
+            refresh_page(docs, all_tables(experiment.parent, results))
+    if as_json:
+        _print_json(outcome.to_dict())
+        return
+    _print_measures(outcome.rows, outcome.name)
+    for line in outcome.sentences:
+        typer.echo(line)
+
+
+def _print_measures(rows: list[tuple[str, dict[str, Any]]], title: str) -> None:
+    table = Table(
+        "row", "α1", "reattachment", "(interpolated)", "max reversed 1e-3", "field error", "status", title=title
+    )
+    for name, row in rows:
+        found = row.get("measures") or {}
+        numbers = [found.get(key) for key in ("reattachment", "reattachment_interpolated")]
+        reverse, error = found.get("max_reversed"), found.get("field_error")
+        table.add_row(
+            name,
+            "" if row.get("alpha") is None else f"{row['alpha']:.3g}",
+            *("-" if value is None else f"{value:.3f}" for value in numbers),
+            "-" if reverse is None else f"{1e3 * reverse:.3f}",
+            "-" if error is None else f"{100 * error:.2f} %",
+            str(row.get("status", "")),
+        )
+    Console(width=None if sys.stdout.isatty() else 130).print(table)
+
+
+@turbulence_app.command()
+def figure(
+    *,
+    kind: Annotated[str, typer.Argument(help="fields, streamlines, profiles, wall-shear, selection or all.")] = "all",
+    experiment: Annotated[Path, typer.Option(help="Experiment file whose stored runs are drawn.")] = DEFAULT_STUDY,
+    results: Annotated[Path, typer.Option(help="Folder of stored runs.")] = DEFAULT_RESULTS,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figures.")] = DEFAULT_RESULTS
+    / "figures",
+    as_json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw figures from stored runs (velocity fields are computed again where they are not kept)."""
+    with _progress("figure", quiet, as_json) as say:
+        from sobolev_novelty.turbulence.gallery import draw
+
+        paths = draw(kind, experiment, results, output, say)
+    if as_json:
+        _print_json([str(path) for path in paths])
+    else:
+        typer.echo("\n".join(f"Wrote {path}" for path in paths))

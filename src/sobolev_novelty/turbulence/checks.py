@@ -1,0 +1,89 @@
+"""Checks around the comparison, stored like its runs: pruning from other starts, base models in OpenFOAM, speed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg as sla
+
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.flow import EmbeddedSolver
+from sobolev_novelty.turbulence.measures import measure
+from sobolev_novelty.turbulence.newton import Factorisation, nested_dissection
+from sobolev_novelty.turbulence.openfoam import run_base
+from sobolev_novelty.turbulence.problem import closure_problem
+from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, backward, forward
+from sobolev_novelty.turbulence.store import RunStore
+from sobolev_novelty.turbulence.study import Say
+
+STARTS, COUNTS = (16, 20, 24, 30), (8, 10, 12)
+#: Volume-mean velocity of the DNS, which the k–ω SST run on its mesh holds, m/s.
+VOLUME_VELOCITY = 0.020188
+
+
+def run_pruning(store: RunStore, say: Say) -> None:
+    """Condition number and error after pruning, from several starts: is a gain more than one lucky start?"""
+    if store.find("pruning") is not None:
+        return
+    say("pruning from several starts")
+    problem = closure_problem(hill.load_regression())
+    cells = []
+    for rule in (Greedy(), SobolevGuided()):
+        path = forward(problem, max(STARTS), rule).indices
+        for start in STARTS:
+            for count in COUNTS:
+                fit = problem.fit(backward(problem, path[:start], count))
+                largest = float(np.abs(fit.coefficients).max())
+                cells.append([rule.name, start, count, fit.mse, fit.condition, largest])
+    store.add("pruning", {"columns": ["rule", "start", "count", "mse", "condition", "max_coefficient"], "cells": cells})
+
+
+def run_bases(store: RunStore, models: Sequence[str], say: Say) -> None:
+    """Base models from a uniform start in generated OpenFOAM cases: k–ε on the RANS mesh, k–ω SST on that of the DNS."""
+    for model in models:
+        key = f"base/{model}"
+        if store.find(key) is not None:
+            continue
+        if model not in ("kEpsilon", "kOmegaSST"):
+            raise DataError(f"'model' must be kEpsilon or kOmegaSST. Got {model!r}.")
+        say(f"{model} in OpenFOAM")
+        mesh = "rans" if model == "kEpsilon" else "xiao"
+        dns = hill.load_dns(mesh=mesh)
+        speed = hill.CREST_VELOCITY if mesh == "rans" else VOLUME_VELOCITY
+        zone = "crest" if mesh == "rans" else "volume"
+        result, _ = run_base(model, dns.nodes, mean_velocity=speed, forced_zone=zone, tolerance=1e-6)
+        found = measure(MeshVelocity(dns.nodes, result.U), dns).to_dict()
+        store.add(key, {"measures": found, "status": result.status, "seconds": round(result.seconds, 1)})
+
+
+def run_speed(store: RunStore, say: Say) -> None:
+    """CPU seconds of a selection, a factorisation in two orders and a closure; CPU time, because machines are shared."""
+    if store.find("speed") is not None:
+        return
+    say("speed")
+    data, base = hill.load_regression(), hill.load_base_flow()
+    seconds = {}
+    begin = time.process_time()
+    forward(closure_problem(data), 30, SobolevGuided())
+    seconds["select 30 terms"] = time.process_time() - begin
+    solver = EmbeddedSolver(base)
+    state = solver.base_state()
+    matrix = solver.system.jacobian(solver.system.linearise(state.w, state.force, np.zeros((2, solver.mesh.n_cells))))
+    begin = time.process_time()
+    Factorisation(matrix, nested_dissection(solver.mesh.shape))
+    seconds["LU, nested dissection"] = time.process_time() - begin
+    # One pressure is held fixed, as in Factorisation: the plain matrix is singular.
+    pinned = sp.csr_array(([1.0], ([matrix.shape[0] - 1], [matrix.shape[0] - 1])), shape=matrix.shape)
+    scale = 1.0 / abs(matrix).max(axis=1).toarray().ravel()
+    begin = time.process_time()
+    sla.splu(sp.csc_array(sp.diags_array(scale) @ matrix + pinned), permc_spec="COLAMD")
+    seconds["LU, COLAMD"] = time.process_time() - begin
+    begin = time.process_time()
+    solver.solve(hill.load_published(), 0.7)
+    seconds["one closure"] = time.process_time() - begin
+    store.add("speed", {"cpu_seconds": {name: round(value, 2) for name, value in seconds.items()}})

@@ -1,0 +1,221 @@
+"""Periodic-hill data, case α = 0.8, Re_H = 5600: where it lies, that it is the right one, what it holds.
+
+Nothing of it is part of this package. The arrays are derived from two public repositories (:data:`SOURCES`); the
+environment variable ``SOBOLEV_DATA`` names the folder that holds a copy, with the files of
+:data:`CHECKSUMS` under ``turbulence/``.
+
+Notation
+--------
+Arrays over the structured mesh have index ``[j, i]``: ``j`` counts cells from the lower wall, ``i`` downstream from the
+crest. Regression samples are in the cell order of the OpenFOAM case; ``structured_cell[j, i]`` is the sample of a cell.
+SI units, H = 1 m.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.tensors import TensorTerm
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int32]
+
+#: Kinematic viscosity of the case, m²/s.
+VISCOSITY = 5e-6
+#: Mean velocity that the forcing holds at the crest column, m/s (Re_H = 0.028 · 1 / 5e-6 = 5600).
+CREST_VELOCITY = 0.028
+
+#: The public repositories, with the commit the checksums belong to.
+SOURCES = MappingProxyType(
+    {
+        "https://github.com/thw1021/DSRRANS": "commit 2667778, MIT: mesh, k–ε fields, targets, closures",
+        "https://github.com/xiaoh/para-database-for-PIML": "commit c01a100, to be cited (Xiao et al. 2020): DNS",
+    }
+)
+
+#: sha256 of every file that is read.
+CHECKSUMS: Mapping[str, str] = MappingProxyType(
+    {
+        "aposteriori_case_0p8.npz": "dc8c8c7bf5860a79dd4b4e8c3c2a73c80dccdd696dd4bea56f9e740755b8d972",
+        "dns_xiao_case_0p8.npz": "a6e357058a4858d03ad8a93abebfb736e1120cc8532da65030b2fa79ee9f5b36",
+        "rans_sst_reference.npz": "3dceb5115d7adc92dd284a356e3f49913b5b3640882075a0e95bf54250efb609",
+        "regression_case_0p8.npz": "171373bee9111f79f8742aa5e1de638b6c2a30b33a2df8539be79a77ff35a6ae",
+        "closures_published.json": "3496bffe1ed7661ba035b2a379d5d08c6784416de0073a0d64f8bdfefe2f3e88",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionData:
+    """Samples of the stress correction and what it may depend on.
+
+    Attributes
+    ----------
+    invariants : ndarray of shape (n_samples, 2)
+        tr S² and tr R².
+    tensors : ndarray of shape (n_samples, 3, 3, 3)
+        The bases T1, T2, T3.
+    target : ndarray of shape (n_samples, 3, 3)
+        b⊥, the stress correction.
+    structured_cell : ndarray of shape (n_rows, n_columns)
+        Sample number of each mesh cell.
+    """
+
+    invariants: FloatArray
+    tensors: FloatArray
+    target: FloatArray
+    structured_cell: IntArray
+
+    @property
+    def inputs(self) -> FloatArray:
+        """x = tanh(I/2), shape (n_samples, 2)."""
+        return squashed(self.invariants)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseFlow:
+    """A mesh and the converged fields of a base model on it, index ``[j, i]``."""
+
+    nodes: FloatArray
+    U: FloatArray
+    k: FloatArray
+    epsilon: FloatArray
+    nut: FloatArray
+    p: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class MeshVelocity:
+    """A mean velocity on a structured mesh: nodes (J+1, I+1, 2) and cell values (J, I, 2)."""
+
+    nodes: FloatArray
+    U: FloatArray
+
+    @property
+    def centres(self) -> FloatArray:
+        """Mean of the four corners of each cell, shape (J, I, 2)."""
+        n = self.nodes
+        return 0.25 * (n[:-1, :-1] + n[1:, :-1] + n[:-1, 1:] + n[1:, 1:])
+
+
+def squashed(invariants: FloatArray) -> FloatArray:
+    """The paper's inputs, x = tanh(I/2) (Appendix D.5.1)."""
+    return np.tanh(0.5 * invariants)
+
+
+def data_folder(folder: str | Path | None = None) -> Path:
+    """The folder with the turbulence files.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The folder itself; without it, ``$SOBOLEV_DATA/turbulence``.
+    """
+    if folder is not None:
+        found = Path(folder)
+    elif root := os.environ.get("SOBOLEV_DATA"):
+        found = Path(root) / "turbulence"
+    else:
+        raise DataError(
+            "The turbulence data has no place: SOBOLEV_DATA is not set. Set it to the folder that holds 'turbulence/' "
+            f"(made from {' and '.join(SOURCES)} with: sobolev turbulence prepare)."
+        )
+    if not found.is_dir():
+        raise DataError(f"'{found}' is not a folder. Set SOBOLEV_DATA to the folder that holds 'turbulence/'.")
+    return found
+
+
+def is_available(folder: str | Path | None = None) -> bool:
+    """Whether all files are there (their contents are checked when they are read)."""
+    try:
+        place = data_folder(folder)
+    except DataError:
+        return False
+    return all((place / name).is_file() for name in CHECKSUMS)
+
+
+def has(name: str, folder: str | Path | None = None) -> bool:
+    """Whether one file is there."""
+    return (data_folder(folder) / name).is_file()
+
+
+def read_checked(name: str, folder: str | Path | None = None) -> bytes:
+    """The bytes of one file, after its sha256 was compared with :data:`CHECKSUMS` or the folder's ``prepared.json``."""
+    path = data_folder(folder) / name
+    if not path.is_file():
+        raise DataError(f"'{path}' is missing. Make it with: sobolev turbulence prepare")
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    prepared = path.parent / "prepared.json"
+    own = json.loads(prepared.read_text()).get(name) if prepared.is_file() else None
+    if digest not in (CHECKSUMS[name], own):
+        raise DataError(f"'{path}' has sha256 {digest}, not {own or CHECKSUMS[name]}. Fetch or prepare the file again.")
+    return content
+
+
+@lru_cache(maxsize=8)
+def _arrays(path: Path) -> Mapping[str, npt.NDArray[np.generic]]:
+    with np.load(io.BytesIO(read_checked(path.name, path.parent)), allow_pickle=False) as file:
+        arrays = {key: file[key] for key in file.files}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return MappingProxyType(arrays)
+
+
+def _read(name: str, folder: str | Path | None, *keys: str) -> list[FloatArray]:
+    arrays = _arrays(data_folder(folder) / name)
+    return [cast(FloatArray, arrays[key]) for key in keys]
+
+
+def load_regression(folder: str | Path | None = None) -> RegressionData:
+    """The 9,600 samples of the closure regression."""
+    invariants, tensors, target, cells = _read(
+        "regression_case_0p8.npz", folder, "invariants", "tensors", "target", "structured_cell"
+    )
+    return RegressionData(invariants, tensors, target, cells.astype(np.int32))
+
+
+def load_base_flow(folder: str | Path | None = None) -> BaseFlow:
+    """The converged k–ε flow on the 120 × 80 mesh."""
+    return BaseFlow(*_read("aposteriori_case_0p8.npz", folder, "nodes", "U", "k", "epsilon", "nut", "p"))
+
+
+def load_dns(folder: str | Path | None = None, *, mesh: str = "rans") -> MeshVelocity:
+    """DNS mean velocity, on the mesh of the RANS case or on the one it was published on (``mesh="xiao"``)."""
+    if mesh == "rans":
+        return MeshVelocity(*_read("aposteriori_case_0p8.npz", folder, "nodes", "dns_U"))
+    if mesh == "xiao":
+        return MeshVelocity(*_read("dns_xiao_case_0p8.npz", folder, "nodes", "U"))
+    raise DataError(f"'mesh' must be 'rans' or 'xiao'. Got {mesh!r}.")
+
+
+def load_sst(folder: str | Path | None = None, *, mesh: str = "xiao") -> MeshVelocity:
+    """A stored k–ω SST velocity (OpenFOAM v1912), on either mesh."""
+    if mesh not in ("rans", "xiao"):
+        raise DataError(f"'mesh' must be 'rans' or 'xiao'. Got {mesh!r}.")
+    (U,) = _read("rans_sst_reference.npz", folder, f"U_{mesh}_mesh")
+    return MeshVelocity(load_dns(folder, mesh=mesh).nodes, U)
+
+
+def load_published(name: str = "dsrrans_model1", folder: str | Path | None = None) -> Closure:
+    """One of the two closures published with DSRRANS."""
+    content = json.loads(read_checked("closures_published.json", folder))
+    known = [key for key in content if key.startswith("dsrrans")]
+    if name not in known:
+        raise DataError(f"'name' must be one of {', '.join(known)}. Got {name!r}.")
+    rows = content[name]
+    return Closure(tuple(TensorTerm(r[0], r[1], r[2]) for r in rows), tuple(float(r[3]) for r in rows), name)

@@ -1,0 +1,197 @@
+"""The embedded flow solver: a base flow and a frozen closure in, a velocity field out; NumPy and SciPy only.
+
+k, ε and ν_t stay those of the base flow; the closure is evaluated once from the base flow's gradients, as DSRRANS does,
+and its stress a = α1·k·b⊥ then drives a new mean flow.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.data import CREST_VELOCITY, VISCOSITY, BaseFlow, squashed
+from sobolev_novelty.turbulence.mesh import Mesh, Operators, build_mesh, build_operators, velocity_gradient
+from sobolev_novelty.turbulence.momentum import MomentumSystem, momentum_system
+from sobolev_novelty.turbulence.newton import NewtonOutcome, State, newton
+
+FloatArray = npt.NDArray[np.float64]
+
+#: The smallest load step that is tried before a run is given up.
+SMALLEST_LOAD = 1 / 32
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """A computed mean flow.
+
+    Attributes
+    ----------
+    U : ndarray of shape (n_rows, n_columns, 2)
+    p : ndarray of shape (n_rows, n_columns)
+    force : float
+        Driving force of the crest column, m/s².
+    residual : float
+        Last residual, relative to the driving force.
+    n_steps : int
+        Newton steps or solver iterations.
+    seconds : float
+    is_converged : bool
+    solver : str
+    """
+
+    U: FloatArray
+    p: FloatArray
+    force: float
+    residual: float
+    n_steps: int
+    seconds: float
+    is_converged: bool
+    solver: str = "embedded"
+
+    @property
+    def status(self) -> str:
+        """A sentence for a person."""
+        if self.is_converged:
+            return f"converged in {self.n_steps} steps, residual {self.residual:.1e}"
+        return f"not converged after {self.n_steps} steps, residual {self.residual:.1e}"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowTensors:
+    """Invariants and bases of a flow, cells in structured order.
+
+    Attributes
+    ----------
+    invariants : ndarray of shape (n_cells, 2)
+    tensors : ndarray of shape (n_cells, 3, 3, 3)
+    """
+
+    invariants: FloatArray
+    tensors: FloatArray
+
+
+def flow_tensors(U: FloatArray, timescale: FloatArray, mesh: Mesh, operators: Operators) -> FlowTensors:
+    """tr S², tr R² and T1, T2, T3 from a velocity field (Appendix D.5.1).
+
+    Parameters
+    ----------
+    U : ndarray of shape (n_cells, 2)
+    timescale : ndarray of shape (n_cells,)
+        k/ε.
+    """
+    gradient = np.zeros((len(U), 3, 3))
+    gradient[:, :2, :2] = velocity_gradient(U, mesh, operators)
+    half = 0.5 * timescale[:, None, None]
+    transposed = gradient.transpose(0, 2, 1)
+    S, R = half * (gradient + transposed), half * (gradient - transposed)
+    S2 = S @ S
+    invariants = np.stack([np.trace(S2, axis1=1, axis2=2), np.einsum("nij,nji->n", R, R)], axis=1)
+    T3 = S2 - np.eye(3) * invariants[:, 0, None, None] / 3
+    return FlowTensors(invariants, np.stack([S, S @ R - R @ S, T3], axis=1))
+
+
+class EmbeddedSolver:
+    """Frozen-closure flow solver on one base flow; its matrices are built once and serve every closure.
+
+    Parameters
+    ----------
+    base : BaseFlow
+    viscosity, mean_velocity : float
+        Kinematic viscosity and the velocity the forcing holds.
+    forced_zone : {"crest", "volume"}
+        Where it holds it.
+    report : callable, optional
+        Called with the load, the Newton step and the residual.
+    """
+
+    name = "embedded"
+
+    def __init__(
+        self,
+        base: BaseFlow,
+        *,
+        viscosity: float = VISCOSITY,
+        mean_velocity: float = CREST_VELOCITY,
+        forced_zone: str = "crest",
+        report: Callable[[float, int, float], None] | None = None,
+    ) -> None:
+        if viscosity <= 0:
+            raise ParameterError(f"'viscosity' must be positive. Got {viscosity}.")
+        self.base = base
+        self.viscosity = viscosity
+        self.mean_velocity = mean_velocity
+        self.report = report
+        self.mesh = build_mesh(base.nodes)
+        self.operators = build_operators(self.mesh)
+        U = base.U.reshape(-1, 2)
+        self.system = momentum_system(
+            self.mesh, base.nut.ravel(), U, viscosity, self.operators, forced_zone=forced_zone
+        )
+        self.base_tensors = flow_tensors(U, (base.k / base.epsilon).ravel(), self.mesh, self.operators)
+
+    def stress(self, closure: Closure, alpha: float) -> FloatArray:
+        """a = α1·k·b⊥ of a closure at the base flow, shape (n_cells, 3): components 11, 12, 22."""
+        b = closure.evaluate(squashed(self.base_tensors.invariants), self.base_tensors.tensors)
+        return self.stress_of(b, alpha)
+
+    def stress_of(self, b: FloatArray, alpha: float) -> FloatArray:
+        """a = α1·k·b⊥ of given corrections, shape (n_cells, 3, 3), cells in structured order."""
+        return alpha * self.base.k.ravel()[:, None] * np.stack([b[:, 0, 0], b[:, 0, 1], b[:, 1, 1]], axis=1)
+
+    def base_state(self) -> State:
+        """The base flow as a start; its driving force is read from the momentum balance."""
+        w = np.concatenate([self.base.U[..., 0].ravel(), self.base.U[..., 1].ravel(), self.base.p.ravel()])
+        nothing = np.zeros((2, self.mesh.n_cells))
+        balance = self.system.linearise(w, 0.0, nothing).residual[: self.mesh.n_cells]
+        forcing = self.system.forcing
+        return State(w, float(balance @ forcing / (forcing @ forcing)))
+
+    def solve(self, closure: Closure | None = None, alpha: float = 1.0) -> FlowResult:
+        """Mean flow under a closure; without one, the base model's own flow in this discretisation."""
+        stress = np.zeros((self.mesh.n_cells, 3)) if closure is None else self.stress(closure, alpha)
+        return self.solve_stress(stress)
+
+    def solve_stress(self, stress: FloatArray, *, tolerance: float = 1e-8) -> FlowResult:
+        """Mean flow under a frozen stress (n_cells, 3), by load steps that shrink where Newton's method fails."""
+        begin = time.perf_counter()
+        source = self.system.stress_source(stress)
+        state, load, step = self.base_state(), 0.0, 1.0
+        n_steps = 0
+        while True:
+            target = min(1.0, load + step)
+            outcome = self._newton(self.system, state, target, source, tolerance if target == 1.0 else 1e-4)
+            n_steps += outcome.n_steps
+            if outcome.is_converged:
+                state, load = outcome.state, target
+                if load == 1.0:
+                    return self.result(outcome, n_steps, time.perf_counter() - begin)
+            else:
+                step *= 0.5
+                if step < SMALLEST_LOAD:
+                    return self.result(outcome, n_steps, time.perf_counter() - begin)
+
+    def _newton(
+        self, system: MomentumSystem, state: State, load: float, source: FloatArray, tolerance: float
+    ) -> NewtonOutcome:
+        report = self.report
+        inner = None if report is None else (lambda step, size: report(load, step, size))
+        return newton(system, state, load * source, self.mean_velocity, tolerance=tolerance, report=inner)
+
+    def result(self, outcome: NewtonOutcome, n_steps: int, seconds: float) -> FlowResult:
+        """Fields of a Newton outcome in the mesh's shape."""
+        u, v, p = (part.reshape(self.mesh.shape) for part in np.split(outcome.state.w, 3))
+        return FlowResult(
+            U=np.stack([u, v], axis=-1),
+            p=p,
+            force=outcome.state.force,
+            residual=outcome.residual,
+            n_steps=n_steps,
+            seconds=seconds,
+            is_converged=outcome.is_converged,
+        )

@@ -1,0 +1,92 @@
+"""Figures of a study from its stored runs; fields that are not kept are computed again from the stored closures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence import figures
+from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.flow import EmbeddedSolver
+from sobolev_novelty.turbulence.problem import closure_problem
+from sobolev_novelty.turbulence.selection import forward
+from sobolev_novelty.turbulence.store import RunStore
+from sobolev_novelty.turbulence.study import CLOSURE_ROWS, Say, load_study, rule_of
+
+KINDS = ("fields", "streamlines", "profiles", "wall-shear", "selection")
+
+
+def draw(kind: str, experiment: Path, results: Path, output: Path, say: Say) -> list[Path]:
+    """Draw one kind of figure, or all, as PNG.
+
+    Returns
+    -------
+    list of Path
+        The files written.
+    """
+    if kind not in (*KINDS, "all"):
+        raise ParameterError(f"'kind' must be one of {', '.join(KINDS)} or all. Got {kind!r}.")
+    study = load_study(experiment)
+    store = RunStore(results / f"{study['name']}.jsonl")
+    output.mkdir(parents=True, exist_ok=True)
+    wanted = KINDS if kind == "all" else (kind,)
+    fields = rows_as_fields(study, store, results / "fields", say) if set(wanted) - {"selection"} else {}
+    written = []
+    for name in wanted:
+        say(f"drawing {name}")
+        path = output / f"{study['name']}_{name}.png"
+        _figure(name, study, store, fields).savefig(path)
+        written.append(path)
+    return written
+
+
+def _figure(kind: str, study: Mapping[str, Any], store: RunStore, fields: Mapping[str, MeshVelocity]) -> Any:
+    if kind == "fields":
+        return figures.velocity_fields(fields)
+    if kind == "streamlines":
+        marks = {}
+        for name in fields:
+            row = store.find(f"row/{name}")
+            marks[name] = (row or {}).get("measures", {}).get("reattachment_interpolated")
+        return figures.streamlines(fields, marks)
+    if kind == "profiles":
+        return figures.velocity_profiles(fields)
+    if kind == "wall-shear":
+        return figures.wall_shear_curves(fields)
+    problem = closure_problem(hill.load_regression())
+    paths = [forward(problem, 30, rule_of(name)) for name in ("greedy", "sobolev")]
+    held_out = {}
+    for name, row_name in (("greedy", "DSRRANS"), ("sobolev", "SN-DSRRANS")):
+        row = store.find(f"row/{row_name}")
+        if row is not None and "cv" in row:
+            held_out[name] = {int(count): error for count, error in row["cv"]["forward"].items()}
+    return figures.selection_curves(paths, held_out)
+
+
+def rows_as_fields(study: Mapping[str, Any], store: RunStore, cache: Path, say: Say) -> dict[str, MeshVelocity]:
+    """Velocity of every row of a study, DNS and RANS first; closures are solved again unless their field is kept."""
+    closures = list(CLOSURE_ROWS) if "tree_search" in study else list(study["stability"]["rules"])
+    missing = [name for name in closures if store.find(f"row/{name}") is None]
+    if missing:
+        raise DataError(f"No stored run for {', '.join(missing)}. Run: sobolev turbulence compare")
+    fields = {"DNS": hill.load_dns(mesh="xiao"), "RANS": hill.load_sst(mesh="xiao")}
+    solver: EmbeddedSolver | None = None
+    cache.mkdir(parents=True, exist_ok=True)
+    for name in closures:
+        row = store.find(f"row/{name}")
+        assert row is not None
+        path = cache / f"{study['name']}_{name}_{row['made']['time'].replace(':', '')}.npz"
+        if not path.is_file():
+            say(f"{name}: solving again")
+            solver = EmbeddedSolver(hill.load_base_flow()) if solver is None else solver
+            result = solver.solve(Closure.from_dict(row["closure"]), row["alpha"])
+            np.savez_compressed(path, U=result.U)
+        with np.load(path) as kept:
+            fields[name] = MeshVelocity(hill.load_base_flow().nodes, kept["U"])
+    return fields

@@ -1,0 +1,130 @@
+"""OpenFOAM: cases that can be written and read anywhere, runs where simpleFoam is installed."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence import openfoam
+from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.foam_case import FoamCase, read_field, write_case
+from sobolev_novelty.turbulence.measures import measure
+from sobolev_novelty.turbulence.openfoam import OpenFoamError, OpenFoamSolver, available, build_library, run_base
+from sobolev_novelty.turbulence.tensors import TensorTerm
+
+FOAM = available()
+needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
+needs_foam = pytest.mark.skipif(FOAM.solver is None, reason="OpenFOAM is not installed: apt-get install openfoam")
+needs_library = pytest.mark.skipif(
+    FOAM.solver is None or (FOAM.library is None and FOAM.source is None),
+    reason="the closure library cannot be built: set SOBOLEV_FOAM_SOURCE to OpenFOAM's unpacked source",
+)
+
+
+def channel_nodes(n_rows: int = 10, n_columns: int = 6) -> np.ndarray:
+    x, y = np.meshgrid(np.linspace(0, 3, n_columns + 1), np.linspace(0, 2, n_rows + 1))
+    return np.stack([x, y], axis=-1)
+
+
+def test_a_written_field_reads_back(tmp_path):
+    U = np.random.default_rng(0).normal(size=(10, 6, 2))
+    k = np.random.default_rng(1).uniform(size=(10, 6))
+    write_case(tmp_path, FoamCase(channel_nodes(), "kEpsilon", 0.1, 1.0, start={"U": U, "k": k}))
+    np.testing.assert_array_equal(read_field(tmp_path / "0" / "U", (10, 6)), U)
+    np.testing.assert_array_equal(read_field(tmp_path / "0" / "k", (10, 6)), k)
+    np.testing.assert_array_equal(read_field(tmp_path / "0" / "epsilon", (10, 6)), 1.5e-12)
+    with pytest.raises(DataError, match="holds 60 cells, the mesh 70"):
+        read_field(tmp_path / "0" / "k", (10, 7))
+
+
+def test_the_mesh_has_upper_triangular_order(tmp_path):
+    write_case(tmp_path, FoamCase(channel_nodes(), "kOmegaSST", 0.1, 1.0))
+    folder = tmp_path / "constant" / "polyMesh"
+
+    def labels(name: str) -> np.ndarray:
+        body = (folder / name).read_text().split("(", 1)[1]
+        return np.array([int(v) for v in re.findall(r"\d+", body)])
+
+    owner, neighbour = labels("owner"), labels("neighbour")
+    pairs = list(zip(owner, neighbour))
+    assert pairs == sorted(pairs)
+    assert (neighbour > owner[: len(neighbour)]).all()
+
+
+def test_a_closure_travels_through_the_dictionary(tmp_path):
+    closure = Closure((TensorTerm(1, 3, 2),), (-0.25,))
+    write_case(tmp_path, FoamCase(channel_nodes(), "sobolevClosure", 0.1, 1.0, closure=closure, alpha=0.7))
+    text = (tmp_path / "constant" / "turbulenceProperties").read_text()
+    assert "(1 3 2 -0.25)" in text
+    assert "alpha1 0.7" in text
+
+
+def test_misuse_is_named(tmp_path):
+    with pytest.raises(DataError, match="'model' must be one of"):
+        write_case(tmp_path, FoamCase(channel_nodes(), "laminar", 0.1, 1.0))
+    with pytest.raises(DataError, match="needs a 'closure'"):
+        write_case(tmp_path, FoamCase(channel_nodes(), "sobolevClosure", 0.1, 1.0))
+
+
+def test_building_without_source_says_where_to_get_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("SOBOLEV_FOAM_SOURCE", raising=False)
+    with pytest.raises(OpenFoamError, match="apt-get source"):
+        build_library()
+
+
+def test_a_missing_solver_is_reported(monkeypatch):
+    monkeypatch.setattr(openfoam.shutil, "which", lambda name: None)
+    assert "not installed" in available().sentence
+    with pytest.raises(OpenFoamError, match="simpleFoam is not on the PATH"):
+        run_base("kEpsilon", channel_nodes())
+
+
+@pytest.mark.openfoam
+@needs_foam
+@needs_data
+def test_the_converged_base_flow_is_a_fixed_point_of_the_generated_case():
+    base = hill.load_base_flow()
+    start = {"U": base.U, "p": base.p, "k": base.k, "epsilon": base.epsilon, "nut": base.nut}
+    case = FoamCase(base.nodes, "kEpsilon", hill.VISCOSITY, hill.CREST_VELOCITY, start=start, n_iterations=60)
+    result = openfoam.run_case(case)
+    found = measure(MeshVelocity(base.nodes, result.U))
+    np.testing.assert_allclose([found.reattachment, found.max_reversed], [3.70, 4.14e-3], rtol=2e-3)
+    np.testing.assert_allclose(result.U, base.U, atol=2e-4 * 0.028)
+
+
+@pytest.mark.openfoam
+@pytest.mark.slow
+@needs_foam
+@needs_data
+def test_k_omega_sst_from_a_generated_case_gives_the_rans_row():
+    nodes = hill.load_dns(mesh="xiao").nodes
+    result, _ = run_base("kOmegaSST", nodes, mean_velocity=0.020188, forced_zone="volume", tolerance=1e-6)
+    assert result.is_converged, result.status
+    found = measure(MeshVelocity(nodes, result.U))
+    np.testing.assert_allclose([found.reattachment, found.max_reversed], [7.36, 5.81e-3], rtol=5e-3)
+
+
+@pytest.mark.openfoam
+@pytest.mark.slow
+@needs_library
+@needs_data
+def test_openfoam_and_the_embedded_solver_agree_on_the_published_closure():
+    from sobolev_novelty.turbulence.flow import EmbeddedSolver
+
+    base = hill.load_base_flow()
+    results = [cls(base).solve(hill.load_published(), 0.7) for cls in (EmbeddedSolver, OpenFoamSolver)]
+    mine, foam = (measure(MeshVelocity(base.nodes, result.U)) for result in results)
+    assert all(result.is_converged for result in results), os.linesep.join(result.status for result in results)
+    np.testing.assert_allclose(
+        [mine.reattachment_interpolated, mine.max_reversed],
+        [foam.reattachment_interpolated, foam.max_reversed],
+        rtol=1e-3,
+    )
+    np.testing.assert_allclose([foam.reattachment_interpolated, foam.max_reversed], [4.95, 4.82e-3], rtol=5e-3)

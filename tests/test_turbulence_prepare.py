@@ -1,0 +1,95 @@
+"""Arrays made from repository checkouts: structure recovered from an OpenFOAM mesh, interpolation, sums."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence import prepare as preparation
+from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
+from sobolev_novelty.turbulence.mesh import build_mesh
+from sobolev_novelty.turbulence.prepare import interpolate, prepare, structured_mesh
+
+needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
+
+
+def wavy(n_rows: int = 7, n_columns: int = 9) -> np.ndarray:
+    x = np.linspace(0, 4, n_columns + 1)
+    floor = 0.2 * np.cos(np.pi * x / 2)
+    s = np.linspace(0, 1, n_rows + 1)[:, None] ** 1.5
+    return np.stack([np.broadcast_to(x, (n_rows + 1, n_columns + 1)), floor + s * (2 - floor)], axis=-1)
+
+
+def test_structure_is_recovered_from_a_written_mesh(tmp_path):
+    write_case(tmp_path, FoamCase(wavy(), "kEpsilon", 0.1, 1.0))
+    cells, nodes = structured_mesh(tmp_path / "constant" / "polyMesh")
+    np.testing.assert_array_equal(cells, np.arange(63).reshape(7, 9))
+    np.testing.assert_array_equal(nodes, wavy())
+
+
+def test_interpolation_is_exact_for_fields_linear_in_height_that_vanish_on_the_walls():
+    x, y = np.meshgrid(np.linspace(0, 4, 11), np.linspace(0, 2, 9))
+    nodes = np.stack([x, y], axis=-1)
+    height = build_mesh(nodes).centres[:, 1].reshape(8, 10, 1)
+    values = np.minimum(height, 2 - height)
+    points = np.random.default_rng(0).uniform((0, 0), (4, 0.85), (50, 2))
+    np.testing.assert_allclose(interpolate(values, nodes, points)[:, 0], points[:, 1], atol=1e-12)
+
+
+@needs_data
+def test_dns_on_the_rans_mesh_is_the_stored_one():
+    dns, stored = hill.load_dns(mesh="xiao"), hill.load_dns()
+    found = interpolate(dns.U, dns.nodes, build_mesh(stored.nodes).centres).reshape(stored.U.shape)
+    # Triangulations of the same points may differ in a few cells.
+    assert np.sqrt(np.mean((found - stored.U) ** 2)) < 1e-5 * 0.028 * 10
+    np.testing.assert_allclose(found, stored.U, atol=2e-3 * 0.028)
+
+
+@needs_data
+def test_a_whole_checkout_gives_the_stored_arrays(tmp_path, monkeypatch):
+    """A checkout is rebuilt from the stored arrays, cells shuffled as OpenFOAM numbers them."""
+    base, data, dns = hill.load_base_flow(), hill.load_regression(), hill.load_dns(mesh="xiao")
+    first, second = tmp_path / "DSRRANS", tmp_path / "xiao"
+    dataset = first / preparation._DATASET
+    dataset.mkdir(parents=True)
+    order = data.structured_cell.ravel()
+    np.save(dataset / "case_0p8_Lambda.npy", np.pad(data.invariants, ((0, 0), (0, 3))))
+    np.save(dataset / "case_0p8_nonLinearRShat.npy", data.target)
+    fields = {"U": base.U, "k": base.k, "epsilon": base.epsilon, "nut": base.nut, "p": base.p}
+    write_case(tmp_path / "a", FoamCase(base.nodes, "kEpsilon", 5e-6, 0.028, start=fields))
+    write_case(tmp_path / "b", FoamCase(dns.nodes, "kEpsilon", 5e-6, 0.028, start={"U": dns.U}))
+    for source, target in (
+        (tmp_path / "a" / "0", first / preparation._FIELDS),
+        (tmp_path / "a" / "constant" / "polyMesh", first / preparation._MESH),
+        (tmp_path / "b" / "0", second / preparation._XIAO / "0"),
+        (tmp_path / "b" / "constant" / "polyMesh", second / preparation._XIAO / "constant" / "polyMesh"),
+    ):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    folder = second / preparation._XIAO / "0"
+    (folder / "U").rename(folder / "UDNS")
+    rows = "\n".join(["(1 2 0 3 0 4)"] * dns.U[..., 0].size)
+    (folder / "TauDNS").write_text(
+        f"internalField nonuniform List<symmTensor> {dns.U[..., 0].size} (\n{rows}\n);\nboundaryField {{}}"
+    )
+    with pytest.raises(DataError, match="has sha256"):
+        prepare(first, second, tmp_path / "turbulence")
+    sums = {name: hashlib.sha256((first / name).read_bytes()).hexdigest() for name in preparation.SOURCE_CHECKSUMS}
+    monkeypatch.setattr(preparation, "SOURCE_CHECKSUMS", sums)
+    prepare(first, second, tmp_path / "turbulence")
+    made = hill.load_base_flow(tmp_path / "turbulence")
+    np.testing.assert_array_equal(made.U, base.U)
+    regression = hill.load_regression(tmp_path / "turbulence")
+    np.testing.assert_array_equal(regression.target, data.target)
+    # Here the case was written in structured order, the stored tensors are in the repository's.
+    np.testing.assert_allclose(regression.tensors, data.tensors[order], atol=1e-9)
+    np.testing.assert_array_equal(hill.load_dns(tmp_path / "turbulence", mesh="xiao").U, dns.U)
+
+
+def test_a_missing_checkout_is_named(tmp_path):
+    with pytest.raises(DataError, match="Give the root of a full checkout"):
+        prepare(tmp_path, tmp_path, tmp_path / "out")
