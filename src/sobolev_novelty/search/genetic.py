@@ -24,13 +24,14 @@ from sobolev_novelty.evaluate import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive
 from sobolev_novelty.projection import conditional_residuals
+from sobolev_novelty.report import novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
-from sobolev_novelty.signatures import Geometry
+from sobolev_novelty.signatures import Geometry, Status
 from sobolev_novelty.terms import additive_terms, sum_of_terms
 
 #: Rows on which the archive compares terms.
@@ -89,6 +90,7 @@ class GeneticState(State):
     compared_y: FloatArray | None = None
     rewritten: set[Expression] = field(default_factory=set)
     genomes: dict[Expression, Genome] = field(default_factory=dict)
+    diagnosed: set[Expression] = field(default_factory=set)
     generation: int = 0
 
 
@@ -160,8 +162,9 @@ class Genetic(Engine):
             forms += state.structural.next()
         forms += self._rewritten(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
-        if self.guidance is not None:
+        if self.guidance is not None and self._is_turn_of_guidance(state):
             forms += self._assembled(state, self.guidance)
+            forms += self._pruned(state, self.guidance)
         limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
         spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
         return [form for form in spelled if form is not None and form.complexity <= limit]
@@ -175,11 +178,35 @@ class Genetic(Engine):
         kept = {c.expression for c in state.population}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
-        if state.archive is not None and state.compared is not None:
+        if state.archive is not None and state.compared is not None and self._is_turn_of_guidance(state):
             terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
             state.archive.update(terms, state.compared)
             state.n_novelty_calls += 1
         return state
+
+    def _is_turn_of_guidance(self, state: GeneticState) -> bool:
+        """Every generation; every third while structural forms come, which must not wait."""
+        busy = state.structural is not None and not state.structural.is_exhausted
+        return not busy or state.generation % 3 == 0
+
+    def _pruned(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
+        """The best expressions without their weakest low-novelty term, for the loop to refit; each tried once."""
+        sample = state.compared
+        assert sample is not None
+        forms = []
+        for candidate in state.population[:N_EXTENDED]:
+            if candidate.expression in state.diagnosed:
+                continue
+            state.diagnosed.add(candidate.expression)
+            state.n_novelty_calls += 1
+            report = novelty(candidate.expression, sample, order=guidance.order, tau=guidance.tau)
+            if report.status is not Status.OK or report.terms is None or len(report) < 2:
+                continue
+            low = np.flatnonzero(report.nu < guidance.tau)
+            if len(low):
+                weakest = int(low[np.argmin(report.contribution[low])])
+                forms.append(sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest]))
+        return forms
 
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
         vocabulary = state.vocabulary
