@@ -12,6 +12,7 @@ from benchmarks.populations import random_terms, random_trees
 from sobolev_novelty import kernels
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import compile_programs
+from sobolev_novelty.kernels.program import unique
 
 of = Expression.of
 N_CANDIDATES = 300
@@ -78,11 +79,12 @@ def threads(repeats: int) -> list[Measure]:
     X = sample()
     trees = compile_programs(random_trees(0, 1000, NAMES), NAMES)
     terms = compile_programs(random_terms(3, 5000, NAMES), NAMES)
+    terms, members = unique(terms)  # Python, on one thread
     offsets = np.arange(0, 5001, 5)
     out = np.empty((1000, 5, X.shape[1]))  # fresh memory would measure the system's page faults
     actions = {
         "values + gradient": lambda n: kernels.derivatives(trees, X, 1, out=out, n_threads=n),
-        "novelties": lambda n: kernels.novelties(terms, offsets, X, n_threads=n),
+        "novelties": lambda n: kernels.novelties(terms, offsets, X, members=members, n_threads=n),
     }
     found = []
     for name, action in actions.items():

@@ -21,8 +21,8 @@ table = pd.DataFrame(
 energy = table["mass"] * table["light"] ** 2 / np.sqrt(1 - (table["speed"] / table["light"]) ** 2)
 
 # %% An equation in the names of the columns. With a budget in evaluations the result is the same on every machine.
-budget = sn.Budget(max_evaluations=2000)
-model = sn.SymbolicRegressor("mcts", budget=budget, random_state=0).fit(table, energy)
+budget = sn.Budget(max_evaluations=1500)
+model = sn.SymbolicRegressor(budget=budget, random_state=0).fit(table, energy)
 print(model.expression_)
 print(model.stop_reason_, f"{model.n_evaluations_} evaluations, {model.n_novelty_calls_} novelty calls.")
 
@@ -38,12 +38,12 @@ print(model.novelty_report().table[["term", "novelty", "qualified"]].to_string(i
 # %% The same search without the signal, on noisy data: one argument.
 noisy = energy * (1 + 0.02 * rng.normal(size=300))
 for novelty in (False, True):
-    found = sn.SymbolicRegressor("mcts", novelty=novelty, budget=budget, random_state=0).fit(table, noisy)
+    found = sn.SymbolicRegressor(novelty=novelty, budget=budget, random_state=0).fit(table, noisy)
     lowest = found.novelty_report().nu.min()
     print(f"novelty={novelty}: R² {found.score(table, energy):.5f}, lowest novelty {lowest:.2f}, {found.expression_}")
 
 # %% A guess of one's own is fitted first; a model is kept as JSON, with equations as text and no code.
-guess = sn.SymbolicRegressor("mcts", guesses=["mass*light**2"], budget=sn.Budget(max_evaluations=1)).fit(table, energy)
+guess = sn.SymbolicRegressor(guesses=["mass*light**2"], budget=sn.Budget(max_evaluations=1)).fit(table, energy)
 print("the guess:", guess.expression_)
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "energy.json"

@@ -251,3 +251,10 @@ def test_unknown_methods_are_refused_with_the_known_ones() -> None:
         find_method("magic")
     with pytest.raises(ParameterError, match="cannot be imported"):
         find_method("no_such_module:f")
+
+
+def test_an_experiment_can_be_restricted_to_some_methods() -> None:
+    plan = load_experiment(Path(__file__).parents[1] / "experiments" / "whitebox.toml")
+    assert [spec.label for spec in plan.restricted(["genetic"]).methods] == ["genetic"]
+    with pytest.raises(ParameterError, match="no method nothing"):
+        plan.restricted(["nothing"])

@@ -69,6 +69,12 @@ def test_terms_that_vanish_are_dropped() -> None:
     assert str(best.expression) == "2*x0"
 
 
+def test_an_exact_fit_is_stripped_of_what_it_does_not_need() -> None:
+    best = search(np.sqrt(X[0] + X[1]), ("sqrt(x0 + x1)*tanh(40*x0) + 0*x1",)).best
+    assert best is not None
+    assert str(best.expression) == "sqrt(x0 + x1)"
+
+
 def test_repeated_and_equal_forms_cost_nothing() -> None:
     y = X[0] ** 2.2
     once = search(y, ("x0*x1",))

@@ -16,7 +16,9 @@ cp "$work"/build/src/sobolev_novelty/kernels/native/_native*.so "$work/src/sobol
 
 # Python itself leaks by design; everything else ends the run.
 cd "$root"
-LD_PRELOAD="$(${CC:-cc} -print-file-name=libasan.so) $(${CC:-cc} -print-file-name=libubsan.so)" \
-ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-PYTHONPATH="$work/src" PYTHONMALLOC=malloc \
-  python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_novelties.py tests/test_fitting.py "$@"
+export LD_PRELOAD="$(${CC:-cc} -print-file-name=libasan.so) $(${CC:-cc} -print-file-name=libubsan.so)"
+export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1
+export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+export PYTHONPATH="$work/src" PYTHONMALLOC=malloc
+python -c "from sobolev_novelty.kernels import _native; assert _native.__file__.startswith('$work'), _native.__file__"
+python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_novelties.py tests/test_fitting.py "$@"

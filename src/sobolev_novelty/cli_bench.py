@@ -24,9 +24,11 @@ def _group() -> None:
 @bench_app.command("run")
 def run_command(
     experiment: Annotated[Path, typer.Argument(help="TOML file: suite, methods, seeds, budget.")],
+    *,
     store: Annotated[Path | None, typer.Option(help="SQLite file; results/<experiment>.sqlite by default.")] = None,
     workers: Annotated[int, typer.Option(help="Tasks at a time on this machine.")] = 1,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.")] = None,
+    only: Annotated[str | None, typer.Option(help="Only these methods of the experiment, separated by commas.")] = None,
     as_json: Json = False,
 ) -> None:
     """Run what the store does not have yet. Killing it loses only what is in flight; run it again to go on."""
@@ -38,6 +40,8 @@ def run_command(
     from sobolev_novelty.bench.store import Store
 
     plan = load_experiment(experiment)
+    if only is not None:
+        plan = plan.restricted([name.strip() for name in only.split(",")])
     target = Store(store or Path("results") / f"{plan.name}.sqlite")
     with live_progress(Console(stderr=True)) as on_progress:
         summary = run(plan, target, workers=workers, dask=dask, on_progress=on_progress)

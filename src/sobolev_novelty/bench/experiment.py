@@ -21,8 +21,8 @@ from __future__ import annotations
 
 import fnmatch
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,16 @@ class Experiment:
                 for task in self.tasks:
                     for spec in self.methods:
                         yield Job(task, spec.label, seed, noise)
+
+    def restricted(self, labels: Sequence[str]) -> Experiment:
+        """The experiment with only these methods."""
+        known = [spec.label for spec in self.methods]
+        unknown = [label for label in labels if label not in known]
+        if unknown:
+            raise ParameterError(
+                f"The experiment has no method {', '.join(unknown)}. Its methods are: {', '.join(known)}."
+            )
+        return replace(self, methods=tuple(spec for spec in self.methods if spec.label in labels))
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for all rows of a store."""

@@ -45,7 +45,8 @@ def _factored_once(expression: Expression) -> Expression:
     bases, terms, is_complete = products_of(inner, max_terms=MAX_DISTRIBUTED_TERMS)
     if not is_complete or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
         return min(expression, inner, key=len)
-    shortened = [factored(base) if base.head in _SUMS else _with_short_operands(base) for base in bases]
+    # Only shorter bases: the recursion ends. A base that is a product of sums may be shorter distributed.
+    shortened = [factored(base) if len(base) < len(inner) else _with_short_operands(base) for base in bases]
     return min(expression, inner, _written(terms, shortened), key=len)
 
 
@@ -53,8 +54,10 @@ def _factored_once(expression: Expression) -> Expression:
 _POWERS = {"inv": -1.0, "square": 2.0, "cube": 3.0, "sqrt": 0.5}
 
 
-def flattened(expression: Expression) -> Expression:
+def flattened(expression: Expression, *, through_roots: bool = False) -> Expression:
     """Nested products, quotients and powers as one quotient; equal factors are joined, sums stay whole.
+
+    ``through_roots`` also writes √(u²) as u, which holds for positive u only.
 
     Examples
     --------
@@ -66,16 +69,18 @@ def flattened(expression: Expression) -> Expression:
     if not isinstance(head, Operator):
         return expression
     if head in _SUMS or (head.name not in _POWERS and head.name not in ("mul", "div", "pow")):
-        return Expression.of(head, *(flattened(child) for child in expression.children))
+        return Expression.of(head, *(flattened(child, through_roots=through_roots) for child in expression.children))
     powers: dict[Expression, float] = {}
-    coefficient = _collect(expression, 1.0, powers)
+    coefficient = _collect(expression, 1.0, powers, through_roots)
     if coefficient is None:
         return expression
     body = product([(base, power) for base, power in powers.items() if power])
     return min(expression, weighted_sum([(coefficient, body)]), key=len)
 
 
-def _collect(expression: Expression, power: float, powers: dict[Expression, float]) -> float | None:
+def _collect(
+    expression: Expression, power: float, powers: dict[Expression, float], through_roots: bool
+) -> float | None:
     """Add the factors of ``expression`` to ``powers``; the numeric factor, or None where it has no such power."""
     head = expression.head
     if isinstance(head, float):
@@ -86,19 +91,19 @@ def _collect(expression: Expression, power: float, powers: dict[Expression, floa
         return value if isinstance(value, float) and math.isfinite(value) and value != 0.0 else None
     name = head.name if isinstance(head, Operator) else ""
     if name in ("mul", "div"):
-        left = _collect(expression.children[0], power, powers)
-        right = _collect(expression.children[1], power if name == "mul" else -power, powers)
+        left = _collect(expression.children[0], power, powers, through_roots)
+        right = _collect(expression.children[1], power if name == "mul" else -power, powers, through_roots)
         return None if left is None or right is None else left * right
     if name == "neg" and power.is_integer():
-        inner = _collect(expression.children[0], power, powers)
+        inner = _collect(expression.children[0], power, powers, through_roots)
         return None if inner is None else inner * (-1.0) ** power
-    inner = _inner_power(expression)
-    if inner is None or not (power.is_integer() or name == "inv"):
+    inner = _inner_power(expression, through_roots)
+    if inner is None or not (power.is_integer() or name == "inv" or through_roots):
         return _keep(expression, power, powers)
-    return _collect(expression.children[0], power * inner, powers)
+    return _collect(expression.children[0], power * inner, powers, through_roots)
 
 
-def _inner_power(expression: Expression) -> float | None:
+def _inner_power(expression: Expression, through_roots: bool) -> float | None:
     """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not
     x."""
     head = expression.head
@@ -107,7 +112,7 @@ def _inner_power(expression: Expression) -> float | None:
     if head.name == "pow":
         exponent = expression.children[1].head
         return exponent if isinstance(exponent, float) and exponent.is_integer() else None
-    if head.name == "sqrt" and _has_even_power(expression.children[0]):
+    if head.name == "sqrt" and not through_roots and _has_even_power(expression.children[0]):
         return None
     return _POWERS.get(head.name)
 

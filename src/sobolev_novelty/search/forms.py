@@ -115,6 +115,23 @@ def tidy(expression: Expression) -> Expression:
     return _build([part for part in _sum_of(expression, tidy=True) if part[0] != 0.0])
 
 
+def shortened(expression: Expression) -> list[Expression]:
+    """Expressions with one operator taken out: each of its operands in its place.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> [str(e) for e in shortened(parse("x0*tanh(x1)"))]
+    ['x0', 'tanh(x1)', 'x0*x1']
+    """
+    found: dict[Expression, None] = {}
+    for position, token in enumerate(expression.tokens):
+        if isinstance(token, Operator):
+            for operand in expression.subtree(position).children:
+                found[expression.replace(position, operand)] = None
+    return list(found)
+
+
 def _times(parts: Sum, factor: float) -> Sum:
     if len(parts) > 1:  # a term that is a sum stays whole
         c, explicit, e = _collapse(parts)

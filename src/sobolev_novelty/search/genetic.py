@@ -25,12 +25,13 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive
 from sobolev_novelty.projection import conditional_residuals
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.factoring import factored
+from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.signatures import Geometry
+from sobolev_novelty.terms import additive_terms, sum_of_terms
 
 #: Rows on which the archive compares terms.
 ARCHIVE_ROWS = 200
@@ -38,6 +39,9 @@ ARCHIVE_ROWS = 200
 N_DONORS, N_EXTENDED = 20, 4
 #: Best expressions for which shorter spellings are sought.
 N_REWRITTEN = 5
+#: Terms of a best expression smaller than this share of the largest are tried without.
+NEGLIGIBLE = 1e-7
+MAX_THINNED_TERMS = 20
 #: Terms taken from each of the two rankings.
 N_RANKED = 6
 
@@ -203,11 +207,16 @@ class Genetic(Engine):
         return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
-        """Shorter spellings of the best, each tried once."""
+        """Shorter spellings of the best, each tried once: factored, and without parts that are nothing but rounding."""
+        sample = state.compared
+        assert sample is not None
         fresh = [c.expression for c in state.population[:N_REWRITTEN] if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
-        shorter = ((e, factored(e)) for e in fresh if e.complexity <= 80)
-        return [new for old, new in shorter if new.complexity < old.complexity]
+        forms = []
+        for old in (e for e in fresh if e.complexity <= 80):
+            spellings = (factored(old), factored(flattened(old, through_roots=True)), _thinned(old, sample))
+            forms += [new for new in spellings if new.complexity < old.complexity]
+        return forms
 
     def _assembled(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
         """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix
@@ -231,6 +240,18 @@ class Genetic(Engine):
             chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
             forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
         return forms
+
+
+def _thinned(expression: Expression, sample: Sample) -> Expression:
+    """The expression distributed, without the terms whose size on the sample is rounding, and factored again."""
+    terms = additive_terms(expression, max_terms=MAX_THINNED_TERMS).terms
+    if not 1 < len(terms) <= MAX_THINNED_TERMS:
+        return expression
+    values = derivatives([term.expression for term in terms], sample, 0)[:, 0]
+    with np.errstate(all="ignore"):
+        sizes = np.nan_to_num(np.abs([term.coefficient for term in terms]) * np.sqrt(np.mean(values**2, axis=1)))
+    kept = [term for term, size in zip(terms, sizes, strict=True) if size > NEGLIGIBLE * sizes.max()]
+    return factored(sum_of_terms(kept)) if kept else expression
 
 
 def _genome(state: GeneticState, candidate: Candidate) -> Genome:

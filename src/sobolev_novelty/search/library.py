@@ -24,6 +24,8 @@ from sobolev_novelty.search.grammar import Product, Writer
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
+#: Terms that vary by less than this share of their size are left out.
+NEARLY_CONSTANT = 0.02
 #: Monomials whose periodograms are looked at, and the numbers of cycles over the data.
 MAX_ARGUMENTS = 120
 CYCLES = np.arange(0.75, 12.0, 0.25)
@@ -101,7 +103,9 @@ def values_on(sample: Sample, expressions: Sequence[Expression]) -> FloatArray:
 def _usable(values: FloatArray) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         largest = np.abs(values).max(axis=1)
-    return np.asarray(np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100))
+        # What hardly varies repeats the constant: tanh of a large argument, say.
+        varies = np.std(values, axis=1) > NEARLY_CONSTANT * largest
+    return np.asarray(np.isfinite(largest) & (largest > 1e-100) & (largest < 1e100) & varies)
 
 
 def _scaled(values: FloatArray) -> FloatArray:
@@ -145,6 +149,7 @@ def make_library(
     pairs_kept = [(p, e) for p, e in written if e is not None]
     values = values_on(sample, [e for _, e in pairs_kept])
     usable = _usable(values)
+    usable[0] = True  # the constant itself
     kept = [pair for pair, keep in zip(pairs_kept, usable, strict=True) if keep]
     expressions = [e for _, e in kept]
     U = _scaled(values[usable])

@@ -18,7 +18,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
-from sobolev_novelty.search.forms import Form, assemble, split_form
+from sobolev_novelty.search.forms import Form, assemble, shortened, split_form
 from sobolev_novelty.search.front import EXACT_NMSE, ParetoFront, select
 
 #: Forms fitted between two looks at the clock.
@@ -184,6 +184,7 @@ class _Search:
     seen: dict[Expression, Candidate] = field(default_factory=dict)  # by the form as proposed
     fits: dict[frozenset[Expression], Candidate] = field(default_factory=dict)  # by its terms
     prints: dict[frozenset[bytes], Candidate] = field(default_factory=dict)  # by its values
+    shortened: set[Expression] = field(default_factory=set)
     fitter: Fitter = field(init=False)
     allowed: frozenset[object] = field(init=False)
 
@@ -202,6 +203,7 @@ class _Search:
             if self.stop_reason:
                 break
             scored += self.evaluate_batch(proposals[start : start + BATCH])
+            self.shorten()
             self.check_budget()
         return scored
 
@@ -231,6 +233,16 @@ class _Search:
             if known is not None:
                 self.seen[form] = Candidate(form, known.expression, known.nmse, known.score)
         return [self.seen[form] for form in proposals if form in self.seen]
+
+    def shorten(self) -> None:
+        """Try what an exact fit looks like with an operator less, until nothing is gained."""
+        while True:
+            exact = [c for c in self.front if c.nmse < EXACT_NMSE]
+            best = min(exact, key=lambda c: c.complexity, default=None)
+            if best is None or best.expression in self.shortened:
+                return
+            self.shortened.add(best.expression)
+            self.evaluate_batch(shortened(best.expression))
 
     def is_valid(self, form: Expression) -> bool:
         known = all(token in self.allowed for token in form.tokens if isinstance(token, str))

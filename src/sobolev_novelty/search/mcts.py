@@ -22,9 +22,10 @@ import numpy as np
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.report import NoveltyReport, conditional_novelty, novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.forms import ONE, split_form
 from sobolev_novelty.search.grammar import OUTERS, Product, Writer
 from sobolev_novelty.search.holes import Hole, Partial, Pursuit, Step, open_hole, power_law, write_form
 from sobolev_novelty.search.library import Library, make_library
@@ -38,6 +39,8 @@ NOVELTY_ROWS = 400
 MAX_HOLES = 24
 #: Child terms considered at an expansion.
 N_CHILD_TERMS = 24
+#: Atoms considered as factors at an expansion, by gain; and twice as many sums or differences of two inputs.
+N_FACTORS = 6
 #: Endings tried at each stage of a rollout.
 N_ENDINGS = 4
 #: Candidates whose terms the library learns.
@@ -185,7 +188,7 @@ class MCTS(Engine):
             for step in self._steps(state, partial, hole):
                 inner = self._hole(state, (*partial.steps, step))
                 if inner is not None:
-                    ranked.append((1.0 - _promise(inner), partial.inside(step)))
+                    ranked.append((_unexplained_by_two(inner), partial.inside(step)))
         if len(partial.terms) < self.max_terms:
             pursuit = Pursuit.start(hole, partial.terms)
             gains = pursuit.gains()
@@ -193,8 +196,9 @@ class MCTS(Engine):
             left = pursuit.unexplained
             terms = [hole.library.expressions[i] for i in top]
             factors = self._complementarity(state, terms, partial.terms)
+            scale = max(Pursuit.start(hole, (ONE,)).unexplained, 1e-300)
             ranked += [
-                (max(left - float(gains[i]) * f, 0.0), partial.plus(term))
+                (max(left - float(gains[i]) * f, 0.0) / scale, partial.plus(term))
                 for i, term, f in zip(top, terms, factors, strict=True)
             ]
         ranked.sort(key=lambda entry: entry[0])
@@ -245,7 +249,7 @@ class MCTS(Engine):
                 inner = self._hole(state, further.steps)
                 partial, hole = (partial, hole) if inner is None else (further, inner)
             forms += self._power_laws(state, partial, hole)
-        forms += self._completions(state, partial, hole, rng)
+        forms += self._completions(state, partial, hole, rng, is_first=node.visits <= 1)
         limit = 60 if state.problem is None else state.problem.max_complexity
         return [form for form in dict.fromkeys(forms) if form is not None and form.complexity <= limit]
 
@@ -264,16 +268,20 @@ class MCTS(Engine):
         return write_form(partial.plus(term), b.tolist(), {term: product}, state.writer)
 
     def _completions(
-        self, state: TreeState, partial: Partial, hole: Hole, rng: np.random.Generator
+        self, state: TreeState, partial: Partial, hole: Hole, rng: np.random.Generator, *, is_first: bool
     ) -> list[Expression | None]:
-        """One random pursuit; every stage of it is a complete form. It ends with an exchange of terms."""
+        """One pursuit; every stage of it is a complete form. It ends with an exchange of terms.
+
+        The first one of a node is greedy, the others are random.
+        """
         forms: list[Expression | None] = [self._complete(state, partial, hole)]
         n_fixed = len(partial.terms)
-        if n_fixed == 0 and rng.random() < 0.5:
-            partial = partial.plus(Expression.of(1.0))  # then what counts is correlation, not the angle
+        if n_fixed == 0 and (is_first or rng.random() < 0.5):
+            partial = partial.plus(ONE)  # then what counts is correlation, not the angle
         pursuit = Pursuit.start(hole, partial.terms)
-        greed = (0.0, 2.0, 6.0)[rng.integers(3)]
-        for _ in range(rng.integers(0 if n_fixed else 1, self.max_terms - len(partial.terms) + 1)):
+        greed = 0.0 if is_first else (0.0, 2.0, 6.0)[rng.integers(3)]
+        room = self.max_terms - len(partial.terms)
+        for _ in range(min(3, room) if is_first else rng.integers(0 if n_fixed else 1, room + 1)):
             top, gains = pursuit.best(12)
             if len(top) == 0:
                 break
@@ -409,9 +417,15 @@ def _draw(gains: FloatArray, greed: float, rng: np.random.Generator) -> int:
     return int(rng.choice(len(gains), p=weights / weights.sum()))
 
 
-def _promise(hole: Hole) -> float:
-    """How much of a hole's target one term explains."""
-    return min(1.0, float(Pursuit.start(hole).gains().max(initial=0.0)))
+def _unexplained_by_two(hole: Hole) -> float:
+    """Share of the target's variance that the two best terms beside a constant leave."""
+    pursuit = Pursuit.start(hole, (ONE,))
+    total = max(pursuit.unexplained, 1e-300)
+    for _ in range(2):
+        top, _ = pursuit.best(1)
+        if len(top):
+            pursuit.add_term(int(top[0]))
+    return pursuit.unexplained / total
 
 
 def _factors(state: TreeState, hole: Hole) -> list[Step]:
@@ -429,7 +443,14 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
     screened = Pursuit.start(hole).gains()
     index = {p: i for i, p in enumerate(state.library.products) if p is not None}
     atoms.sort(key=lambda p: -screened[index[p]])
-    return [*steps, *atoms[:6]]
+    sums = [p for p in atoms if _is_sum_of_two(p.atoms[0])]
+    return list(dict.fromkeys([*steps, *atoms[:N_FACTORS], *sums[: 2 * N_FACTORS]]))
+
+
+def _is_sum_of_two(atom: Expression) -> bool:
+    """x0 + x1, x0 - x1, or one over it."""
+    names = {token.name for token in atom.tokens if isinstance(token, Operator)}
+    return bool(names & {"add", "sub"}) and names <= {"add", "sub", "inv", "div"} and len(atom.variables) == 2
 
 
 def _without_weakest(report: NoveltyReport, writer: Writer) -> Expression | None:

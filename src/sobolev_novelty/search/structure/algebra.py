@@ -44,8 +44,10 @@ def product(factors: Iterable[tuple[Expression, float]]) -> Expression:
     halves = [(base, power) for base, power in listed if (2.0 * power).is_integer() and not power.is_integer()]
     if len(halves) > 1 or (len(halves) == 1 and halves[0][1] < 0.0):
         whole = [(base, power) for base, power in listed if (base, power) not in halves]
-        root = Expression.of("sqrt", product([(base, 2.0 * power) for base, power in halves]))
-        return product([*whole, (root, 1.0)])
+        # All below the line: one root in the denominator; otherwise one root over a quotient.
+        side = -1.0 if whole and all(power < 0.0 for _, power in halves) else 1.0
+        root = Expression.of("sqrt", product([(base, 2.0 * side * power) for base, power in halves]))
+        return product([*whole, (root, side)])
     above = [(base, power) for base, power in listed if power > 0.0]
     below = [(base, -power) for base, power in listed if power < 0.0]
     if not below:

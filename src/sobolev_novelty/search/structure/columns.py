@@ -228,18 +228,45 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     return distinct(whole)
 
 
-def factor_dictionary(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
-    """Columns for products: sums and differences of two simple columns, and functions."""
+def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
+    """The simplest columns for sums, with one family of functions: greed errs less often among few."""
     d = len(variables)
     n_rows = len(variables[0].values)
     positive = [v.is_positive for v in variables]
-    table = exponent_table(d, positive, max_total=4 if d <= 2 else 3 if d <= 4 else 2, choices=(-2, -1, 1, 2))
-    simple = constant(n_rows) + monomials(variables, table).head(110)
+    monos = monomials(variables, exponent_table(d, positive, max_total=2)).head(80)
+    inner = distinct(functions(arguments(variables, limit=12), functions_used))
+    return distinct(constant(n_rows) + monos + inner + products(monos, inner, limit=4000))
+
+
+def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
+    """Columns for products: q + p and q − p for monomials p, q without a common variable.
+
+    Up to a monomial every sum of two monomials is one of these, so nothing is listed twice where powers of the
+    variables are free.
+    """
+    d = len(variables)
+    table = exponent_table(d, [False] * d, max_total={1: 4, 2: 6, 3: 6, 4: 5, 5: 5}.get(d, 4), choices=(-2, -1, 1, 2))
+    # p/q and q/p give the same two columns: the first exponent decides which is kept.
+    leading = np.take_along_axis(table, np.argmax(table != 0.0, axis=1)[:, None], axis=1)[:, 0]
+    table = table[leading > 0.0][:4000]
+    above, below = np.maximum(table, 0.0), np.maximum(-table, 0.0)
+    p, q = monomials(variables, above), monomials(variables, below)
+    with np.errstate(all="ignore"):
+        values = np.concatenate([q.values + p.values, q.values - p.values])
+    recipes: list[Recipe] = []
+    for name in ("add", "sub"):
+        recipes.extend(partial(_sum_of, name, q.recipes[i], p.recipes[i]) for i in range(len(p)))
+    return distinct(Dictionary(values, recipes))
+
+
+def functional_factors(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
+    """Columns for products: functions, and their sums with 1 and with the variables."""
+    n_rows = len(variables[0].values)
+    positive = [v.is_positive for v in variables]
     inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
-    few = monomials(variables, exponent_table(d, positive, max_total=1, choices=(-1, 1)))
+    few = monomials(variables, exponent_table(len(variables), positive, max_total=1, choices=(-1, 1)))
     turned = inner + products(few, inner.head(150), limit=3000)
-    pairs = _sums_of_two(simple, simple, limit=limit) + _sums_of_two(constant(n_rows) + few, turned, limit=limit)
-    return distinct(inner + pairs)
+    return distinct(inner + _sums_of_two(constant(n_rows) + few, turned, limit=limit))
 
 
 #: Functions scanned over a constant inside: u(c·w).

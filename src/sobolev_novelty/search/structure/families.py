@@ -83,7 +83,20 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
         phases = _phases(variables)
         for degree in (1, 2):
             forms.append(_eliminated(products(polynomials(variables, degree), phases).head(_MAX_COLUMNS), t))
+        forms += [_eliminated(_waves(variables, v), t) for v in range(d)] if d > 1 else []
     return [form for form in forms if form is not None]
+
+
+def _waves(variables: Sequence[Variable], place: int) -> Dictionary:
+    """Powers of the other variables, roots among them, times 1, sin and cos of one."""
+    others = [v for k, v in enumerate(variables) if k != place]
+    table = exponent_table(len(others), [v.is_positive for v in others], max_total=2, choices=(-1.0, 0.5, 1.0, 2.0))
+    amplitudes = constant(len(variables[0].values)) + monomials(others, table)
+    wave = constant(len(variables[0].values))
+    for name in ("sin", "cos"):
+        recipe = partial(Expression.of, name, variables[place].expression)
+        wave = wave + Dictionary(OPERATORS[name].value(variables[place].values)[None], [recipe])
+    return products(amplitudes, wave).head(_MAX_COLUMNS)
 
 
 def _phases(variables: Sequence[Variable]) -> Dictionary:

@@ -10,18 +10,21 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.structure.algebra import nearest_simple, product, weighted_sum
 from sobolev_novelty.search.structure.columns import (
     Dictionary,
     Variable,
     additive_dictionary,
+    algebraic_factors,
     constant,
     empty,
     exponent_table,
-    factor_dictionary,
+    functional_factors,
     monomials,
     scanned_dictionary,
+    simple_dictionary,
 )
 from sobolev_novelty.search.structure.families import quotients, sums, variants
 from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
@@ -33,6 +36,8 @@ SCREEN_ROWS = 200
 FAMILY_ROWS = 400
 #: Relative error below which a screened combination counts as exact.
 EXACT = 1e-18
+#: Functions that are tried together in the simplest sums.
+FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Parts of a sum this small compared with the largest are rounding.
 ROUNDING = 1e-11
 
@@ -252,14 +257,24 @@ def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expressio
     yield [reduced.wrap(form) for form in early]
     few, t = _screen(reduced.variables), reduced.target[:SCREEN_ROWS]
     if d <= 5:
-        yield [reduced.wrap(form) for form in _product_forms(few, t, operators)]
+        algebraic = algebraic_factors(few)
+        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, algebraic)]
+        functional = functional_factors(few, operators)
+        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, functional + algebraic)]
     if d > 4:
         return
+    undone = [
+        (outer, u)
+        for outer in OUTERS
+        if all(name in operators for name in outer.needs) and (u := outer.undo(t)) is not None
+    ]
+    for family in FAMILIES:
+        simple = simple_dictionary(few, [name for name in family if name in operators])
+        for outer, u in undone[:4]:
+            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(simple, u, n_terms=5)]
     additive = additive_dictionary(few, operators)
-    for outer in OUTERS:
-        undone = outer.undo(t) if all(name in operators for name in outer.needs) else None
-        if undone is not None:
-            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, undone, n_terms=4)]
+    for outer, u in undone:
+        yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, u, n_terms=4)]
     if d <= 2:
         yield [reduced.wrap(form) for form in _scanned_forms(few, t, operators)]
     yield [reduced.wrap(form) for form in _rational_forms(few, t, additive)]
@@ -309,13 +324,14 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> tup
     return columns
 
 
-def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
+def _product_forms(
+    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary
+) -> list[Expression]:
     """c · Π fᵏ: a sum in the logarithms."""
     sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
-    factors = factor_dictionary(variables, operators)
     nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
     factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
@@ -328,7 +344,7 @@ def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequ
         + [np.log(np.abs(v.values))[None] for v in simple]
         + [np.log(np.abs(factors.values)), powers_of_e.values]
     )
-    found = pursue(logs, np.log(size), n_terms=3, start=range(n_free), exact=EXACT)
+    found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = combination.columns
@@ -342,13 +358,23 @@ def _product_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequ
             rounded = nearest_simple(float(k), 0.02)
             power = round(2.0 * float(k)) / 2.0 if rounded is None else rounded
             if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else factors.expression(j - n_free)
+                base = simple[j - 1].expression if j < n_free else _positive_side(factors, j - n_free)
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
         forms.append(_times_constant(sign * scale if sign else scale, product(parts)))
     return forms
+
+
+def _positive_side(factors: Dictionary, j: int) -> Expression:
+    """The factor, turned around where it is negative: a root of it must be real. The coefficient takes the sign."""
+    expression = factors.expression(j)
+    if not (factors.values[j] < 0.0).all():
+        return expression
+    if expression.head is OPERATORS["sub"]:
+        return Expression.of("sub", expression.children[1], expression.children[0])
+    return Expression.of("neg", expression)
 
 
 def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dictionary) -> list[Expression]:

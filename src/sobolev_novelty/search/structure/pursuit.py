@@ -40,6 +40,7 @@ class _Node:
     basis: FloatArray  # (k, n_rows)
     residual: FloatArray
     energy: float
+    target: FloatArray
 
 
 def pursue(
@@ -51,6 +52,7 @@ def pursue(
     start: Sequence[int] = (),
     exact: float = 1e-18,
     keep: int = 3,
+    n_exchanged: int = 2,
 ) -> list[Combination]:
     """The best combinations of 1 to ``n_terms`` columns, found with a beam; stops at the first depth with an exact one.
 
@@ -64,6 +66,8 @@ def pursue(
         NMSE below which a combination counts as exact.
     keep : int
         Combinations returned for each depth.
+    n_exchanged : int
+        Best combinations of each depth that are improved by swapping columns.
     """
     lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
     usable = np.isfinite(lengths) & (lengths > 0.0)
@@ -71,7 +75,7 @@ def pursue(
     spread = float(np.sum((target - target.mean()) ** 2))
     if not spread > 0.0 or not np.isfinite(spread):
         return []
-    root = _Node((), np.zeros((0, len(target))), target.copy(), float(target @ target))
+    root = _Node((), np.zeros((0, len(target))), target.copy(), float(target @ target), target)
     for j in start:
         if usable[j]:
             root = _extended(root, int(j), C)
@@ -82,10 +86,41 @@ def pursue(
         frontier = _grow(frontier, C, single, usable, beam)
         if not frontier:
             break
-        found.extend(Combination(node.columns, node.energy / spread) for node in frontier[:keep])
-        if frontier[0].energy / spread < exact:
+        nodes = [
+            _exchanged(node, C, single, usable, len(root.columns), exact * spread) for node in frontier[:n_exchanged]
+        ]
+        nodes = sorted([*nodes, *frontier[:keep]], key=lambda node: node.energy)
+        found.extend(Combination(node.columns, node.energy / spread) for node in nodes[:keep])
+        if nodes[0].energy / spread < exact:
             break
     return found
+
+
+#: Rounds of exchange at most; each takes the best swap of one column.
+_MAX_SWAPS = 12
+
+
+def _exchanged(  # noqa: PLR0917
+    node: _Node, C: FloatArray, single: Single, usable: Mask, n_fixed: int, enough: float
+) -> _Node:
+    """The node after swapping single columns as long as that helps: what greed took first need not belong there."""
+    for _ in range(_MAX_SWAPS):
+        if len(node.columns) - n_fixed < 2 or node.energy <= enough:
+            return node
+        shorter = [_built(node.columns[:i] + node.columns[i + 1 :], C, node) for i in range(n_fixed, len(node.columns))]
+        best = _grow(shorter, C, single, usable, 1)
+        if not best or not best[0].energy < node.energy * (1.0 - 1e-6):
+            return node
+        node = best[0]
+    return node
+
+
+def _built(columns: tuple[int, ...], C: FloatArray, like: _Node) -> _Node:
+    target = like.target
+    node = _Node((), np.zeros((0, len(target))), target, float(target @ target), target)
+    for j in columns:
+        node = _extended(node, j, C)
+    return node
 
 
 def _grow(frontier: list[_Node], C: FloatArray, single: Single, usable: Mask, beam: int) -> list[_Node]:
@@ -129,12 +164,12 @@ def _extended(node: _Node, j: int, C: FloatArray) -> _Node:
         direction -= node.basis.T @ (node.basis @ direction)
     length = float(np.linalg.norm(direction))
     if length < _MIN_NEW:
-        return _Node((*node.columns, j), node.basis, node.residual, node.energy)
+        return _Node((*node.columns, j), node.basis, node.residual, node.energy, node.target)
     direction /= length
     residual = node.residual - direction * float(direction @ node.residual)
     basis = np.vstack([node.basis, direction])
     residual -= basis.T @ (basis @ residual)
-    return _Node((*node.columns, j), basis, residual, float(residual @ residual))
+    return _Node((*node.columns, j), basis, residual, float(residual @ residual), node.target)
 
 
 def coefficients(columns: FloatArray, target: FloatArray) -> FloatArray:
