@@ -11,6 +11,7 @@ import pytest
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence.checks import run_pruning
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.selection import (
     Greedy,
@@ -21,6 +22,7 @@ from sobolev_novelty.turbulence.selection import (
     forward,
     select_closure,
 )
+from sobolev_novelty.turbulence.store import RunStore
 from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
 from turbulence_samples import synthetic
 
@@ -132,3 +134,13 @@ def test_bad_options_name_themselves():
         forward(problem, 0)
     with pytest.raises(ParameterError, match="'share' must lie"):
         SobolevGuided(share=0)
+
+
+@needs_data
+def test_the_gain_of_pruning_depends_on_the_start(tmp_path):
+    """From 24 terms guidance conditions better, from 16 worse: neither alone may be reported as the effect."""
+    store = RunStore(tmp_path / "checks.jsonl")
+    run_pruning(store, lambda text: None)
+    found = {(rule, start, count): condition for rule, start, count, _, condition, _ in store.find("pruning")["cells"]}
+    assert found["sobolev", 24, 10] < 1e-3 * found["greedy", 24, 10]
+    assert found["sobolev", 16, 10] > 10 * found["greedy", 16, 10]

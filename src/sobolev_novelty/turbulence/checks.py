@@ -44,7 +44,7 @@ def run_pruning(store: RunStore, say: Say) -> None:
 
 
 def run_bases(store: RunStore, models: Sequence[str], say: Say) -> None:
-    """Base models from a uniform start in generated OpenFOAM cases: k–ε on the RANS mesh, k–ω SST on the DNS mesh."""
+    """Base models from a uniform start in generated cases: k–ε on the RANS mesh, k–ω SST on that of the DNS."""
     for model in models:
         key = f"base/{model}"
         if store.find(key) is not None:
@@ -62,7 +62,7 @@ def run_bases(store: RunStore, models: Sequence[str], say: Say) -> None:
 
 
 def run_speed(store: RunStore, say: Say) -> None:
-    """CPU seconds of a selection, a factorisation in two orders and a closure: machines are shared."""
+    """CPU seconds of a selection, a factorisation in two orders and a closure; machines are shared."""
     if store.find("speed") is not None:
         return
     say("speed")
