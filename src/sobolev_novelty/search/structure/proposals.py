@@ -108,7 +108,9 @@ def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[lis
     batches = _batches(problem, rng)
     while True:
         try:
-            batch = next(batches, None)
+            # Screening meets poles and overflows all the time; what is not finite is left out where it counts.
+            with np.errstate(all="ignore"):
+                batch = next(batches, None)
         except ExpressionError:
             return
         if batch is None:
