@@ -12,10 +12,10 @@ EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("[0-9][0-9]_*.py
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-def test_an_example_runs_in_twenty_seconds(path: Path, tmp_path: Path) -> None:
+def test_an_example_runs(path: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-W", "error", str(path)]
     run = subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, timeout=20, check=False
+        command, capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, timeout=300, check=False
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout and run.stderr == ""
