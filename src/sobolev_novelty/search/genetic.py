@@ -223,9 +223,8 @@ class Genetic(Engine):
             else:
                 for _ in range(1 + int(rng.random() < 0.3)):
                     child = mutated(child, vocabulary, rng)
-            fit = checked(child, vocabulary)
-            if fit is not None:
-                children.append(fit)
+            # Where children outgrow the limits, fresh blood keeps the search going.
+            children.append(checked(child, vocabulary) or random_genome(vocabulary, rng))
         return children
 
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
