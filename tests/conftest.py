@@ -23,6 +23,11 @@ def find_shared_data() -> Path | None:
     return next((path for path in candidates if path.is_dir()), None)
 
 
+# The package itself, and processes that tests start, look for the data under this name only.
+if (_FOUND := find_shared_data()) is not None:
+    os.environ["SOBOLEV_DATA"] = str(_FOUND)
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     path = find_shared_data()

@@ -1,15 +1,14 @@
 """Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
 
 A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
-(crossover and mutation of
-parents chosen by tournaments on R_base), a batch of structural forms (:mod:`~sobolev_novelty.search.structure`, which
-does not use the
-signal and so is the plain backbone's too), and shorter spellings of the best. With guidance a
-:class:`~sobolev_novelty.guidance.TermArchive`
-keeps terms of distinct high scorers across generations by their residual outside the archive's span, and further
-candidates add archive terms
-to the best expressions by two rankings: how much of the fitting residual a term explains, and how novel it is against
-the terms already there.
+(crossover and mutation of parents chosen by tournaments on R_base), a batch of structural forms
+(:mod:`~sobolev_novelty.search.structure`, which does not use the signal and so is the plain backbone's too), and
+shorter spellings of the best.
+
+With guidance a :class:`~sobolev_novelty.guidance.TermArchive` keeps terms of distinct high scorers across generations
+by their residual outside the archive's span. Further candidates are sparse sums of archive terms, the best expressions
+without their weakest low-novelty term, and the best expressions with an archive term added, by two rankings: how much
+of the fitting residual the term explains, and how novel it is against the terms already there.
 """
 
 from __future__ import annotations
@@ -30,7 +29,8 @@ from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import structural_forms
-from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
+from sobolev_novelty.search.structure.pursuit import pursue
+from sobolev_novelty.search.variation import ONE, Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.signatures import Geometry, Status
 from sobolev_novelty.terms import additive_terms, sum_of_terms
 
@@ -253,7 +253,9 @@ class Genetic(Engine):
             return []
         geometry = Geometry(guidance.order)
         offered = _columns(archive.terms, sample, geometry)
-        forms = []
+        # Sparse sums of archive terms alone: what several good expressions found, together.
+        sparse = pursue(offered[: sample.n_samples].T, y, n_terms=self.max_terms - 1, beam=N_RANKED, keep=2)
+        forms = [as_form((*(archive.terms[j] for j in found.columns), ONE)) for found in sparse if found.columns]
         for candidate in state.population[:N_EXTENDED]:
             terms = _genome(state, candidate)
             if len(terms) >= self.max_terms:
