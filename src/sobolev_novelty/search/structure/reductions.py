@@ -36,12 +36,16 @@ Wrap = Callable[[Expression], Expression]
 SURROGATE_ROWS = 250
 #: … and where more than two variables make every row cost more.
 SURROGATE_ROWS_WIDE = 160
+#: … and where an interpolant on so few rows knows next to nothing (an error above HARD).
+SURROGATE_ROWS_HARD = 700
+HARD = 0.25
 #: A hypothesis whose error grows by this factor is not tried again in deeper reductions.
 _CLEARLY_FALSE = 4.0
 #: Length scale and nugget of the interpolants that are tried; the larger nugget is for noisy targets.
 _SMOOTHERS = ((1.5, 1e-7), (4.0, 1e-7), (3.0, 1e-2))
 _STRIPPED_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0)
 _STRIPPED_FUNCTIONS = ("sin", "cos", "exp")
+_HOMOGENEOUS_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _PAIR_POWERS = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))
 
 
@@ -55,6 +59,7 @@ class Reduced:
     error: float
     in_logs: bool
     smoother: tuple[float, float]
+    n_rows: int | None = None
     hopeless: frozenset[str] = frozenset()
 
     @property
@@ -69,10 +74,12 @@ def loo_error(
     *,
     in_logs: bool,
     smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
+    n_rows: int | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf``
     where it cannot be made."""
-    n = min(SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE, len(target))
+    usual = SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE
+    n = min(usual if n_rows is None else n_rows, len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
     if not np.isfinite(t).all() or not all(np.isfinite(c).all() for c in columns):
@@ -121,14 +128,15 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
     """The unreduced problem, in the coordinates that suit it better; a negative target is turned around."""
     if (target < 0.0).all():
         return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
-    plain = loo_error(variables, target, in_logs=False)
-    logs = (
-        loo_error(variables, target, in_logs=True)
-        if any(v.is_positive for v in variables)
-        else (float("inf"), _SMOOTHERS[0])
-    )
-    error, smoother = min(plain, logs)
-    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother)
+    for n_rows in (None, SURROGATE_ROWS_HARD):
+        plain = loo_error(variables, target, in_logs=False, n_rows=n_rows)
+        logs = (float("inf"), _SMOOTHERS[0])
+        if any(v.is_positive for v in variables):
+            logs = loo_error(variables, target, in_logs=True, n_rows=n_rows)
+        error, smoother = min(plain, logs)
+        if error <= HARD:
+            break
+    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows)
 
 
 def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
@@ -136,14 +144,18 @@ def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
     tried = []
     hopeless = set(problem.hopeless)
     for name, variables, target, wrap in _hypotheses(problem, operators):
-        error, _ = loo_error(variables, target, in_logs=problem.in_logs, smoothers=(problem.smoother,))
+        error, _ = loo_error(
+            variables, target, in_logs=problem.in_logs, smoothers=(problem.smoother,), n_rows=problem.n_rows
+        )
         if error > _CLEARLY_FALSE * problem.error:
             hopeless.add(name)
         else:
             tried.append((error, variables, target, wrap))
     below = frozenset(hopeless)
     tried.sort(key=lambda entry: entry[0])
-    return [Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, below) for e, v, t, w in tried]
+    return [
+        Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, problem.n_rows, below) for e, v, t, w in tried
+    ]
 
 
 def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[str, list[Variable], FloatArray, Wrap]]:
@@ -159,6 +171,8 @@ def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[st
         rest = [v for k, v in enumerate(variables) if k not in (i, j)]
         for merged in _merged(a, b, problem.hopeless):
             yield f"merge {merged.expression}", [*rest, merged], problem.target, problem.wrap
+        for name, ratio, target, wrap in _homogeneous(problem, a, b):
+            yield name, [*rest, ratio], target, wrap
 
 
 def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterator[tuple[str, FloatArray, Wrap]]:
@@ -177,6 +191,17 @@ def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterat
                 if np.isfinite(factor).all() and (np.abs(factor) > 1e-9).all():
                     wrap = _times(problem.wrap, Expression.of(function, v.expression), 1.0)
                     yield name, problem.target / factor, wrap
+
+
+def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[str, Variable, FloatArray, Wrap]]:
+    """The target is bᵏ times a function of a/b and the rest."""
+    if not (a.is_positive and b.is_positive):
+        return
+    ratio = Variable(product([(a.expression, 1.0), (b.expression, -1.0)]), a.values / b.values)
+    for power in _HOMOGENEOUS_POWERS:
+        name = f"scale {ratio.expression} {power}"
+        if name not in problem.hopeless:
+            yield name, ratio, problem.target / b.values**power, _times(problem.wrap, b.expression, power)
 
 
 def _times(wrap: Wrap, factor: Expression, power: float) -> Wrap:
