@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 
 import numpy as np
@@ -63,9 +62,7 @@ def test_the_ablation_is_an_option_of_the_guided_method() -> None:
 
 def test_gplearn_keeps_to_its_budget_by_generations() -> None:
     pytest.importorskip("gplearn")
-    begin = time.perf_counter()
     result = fitted("gplearn", 1.0, population_size=100)
-    assert time.perf_counter() - begin < 20.0
     check(result, 0.0)
     assert result.evaluations is not None and result.evaluations >= 100
 
