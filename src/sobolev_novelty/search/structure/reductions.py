@@ -39,6 +39,7 @@ SURROGATE_ROWS_WIDE = 160
 #: … and where an interpolant on so few rows knows next to nothing (an error above HARD).
 SURROGATE_ROWS_HARD = 700
 HARD = 0.25
+MUST_PAY = 0.7
 #: A hypothesis whose error grows by this factor is not tried again in deeper reductions.
 _CLEARLY_FALSE = 4.0
 #: Length scale and nugget of the interpolants that are tried; the larger nugget is for noisy targets.
@@ -128,14 +129,22 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
     """The unreduced problem, in the coordinates that suit it better; a negative target is turned around."""
     if (target < 0.0).all():
         return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
-    for n_rows in (None, SURROGATE_ROWS_HARD):
-        plain = loo_error(variables, target, in_logs=False, n_rows=n_rows)
-        logs = (float("inf"), _SMOOTHERS[0])
-        if any(v.is_positive for v in variables):
-            logs = loo_error(variables, target, in_logs=True, n_rows=n_rows)
-        error, smoother = min(plain, logs)
-        if error <= HARD:
-            break
+    best = _in_better_coordinates(variables, target, wrap, None)
+    if best.error <= HARD:
+        return best
+    # More rows help against fast variation, not against noise: they must pay.
+    denser = _in_better_coordinates(variables, target, wrap, SURROGATE_ROWS_HARD)
+    return denser if denser.error < MUST_PAY * best.error else best
+
+
+def _in_better_coordinates(
+    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, n_rows: int | None
+) -> Reduced:
+    plain = loo_error(variables, target, in_logs=False, n_rows=n_rows)
+    logs = (float("inf"), _SMOOTHERS[0])
+    if any(v.is_positive for v in variables):
+        logs = loo_error(variables, target, in_logs=True, n_rows=n_rows)
+    error, smoother = min(plain, logs)
     return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows)
 
 
