@@ -60,7 +60,7 @@ def test_the_ablation_is_an_option_of_the_guided_method() -> None:
     check(fitted("mcts+novelty", 20.0, max_evaluations=200, guidance={"order": 0}), 0.3)
 
 
-def test_gplearn_keeps_to_its_budget_by_generations() -> None:
+def test_gplearn_gives_an_expression_and_counts_its_evaluations() -> None:
     pytest.importorskip("gplearn")
     result = fitted("gplearn", 1.0, population_size=100)
     check(result, 0.0)

@@ -1,4 +1,4 @@
-"""The numbered examples run."""
+"""The numbered examples run. How long they take is not tested: machines are shared; the limit only ends a hang."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def test_a_budget_needs_a_limit() -> None:
         Budget()
 
 
-def test_seconds_are_kept_to() -> None:
+def test_a_spent_budget_of_seconds_is_named_as_the_reason() -> None:
     rng = np.random.default_rng(0)
     model = regressor(budget=Budget(seconds=0.5)).fit(rng.normal(size=(200, 3)), rng.normal(size=200))
     assert "seconds" in model.stop_reason_
