@@ -16,6 +16,8 @@ from sobolev_novelty.data import FloatArray
 
 #: Price of one node. At 0.999 ten nodes must lower 1 + √NMSE by one per cent.
 PARSIMONY = 0.999
+#: Nodes for each row beyond which the expected error grows no further.
+MAX_PARAMETER_SHARE = 0.9
 
 
 def nmse(y: FloatArray, prediction: FloatArray, weights: FloatArray | None = None) -> float:
@@ -35,6 +37,21 @@ def nmse(y: FloatArray, prediction: FloatArray, weights: FloatArray | None = Non
     if not np.isfinite(error):
         return float("inf")
     return error / total if total > 0.0 else (0.0 if error == 0.0 else float("inf"))
+
+
+def expected_error(error: float, complexity: int, n_samples: int) -> float:
+    """NMSE to expect on new rows, by generalised cross-validation with every node counted as a parameter:
+    ``error / (1 - C/n)²``.
+
+    A search chooses nodes as a fit chooses constants; on few rows that alone lowers the error. With a thousand rows and
+    twenty nodes the factor is 1.04. It is bounded where there are fewer rows than nodes.
+
+    Examples
+    --------
+    >>> expected_error(0.0, 30, 40), expected_error(0.25, 20, 40)
+    (0.0, 1.0)
+    """
+    return error / (1.0 - min(complexity / n_samples, MAX_PARAMETER_SHARE)) ** 2
 
 
 def base_score(error: float, complexity: int, parsimony: float = PARSIMONY) -> float:

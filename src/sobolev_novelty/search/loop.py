@@ -15,7 +15,7 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.scoring import base_score
+from sobolev_novelty.scoring import base_score, expected_error
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, assemble, shortened, split_form
@@ -193,6 +193,10 @@ class _Search:
         self.allowed = frozenset(self.problem.sample.names)
 
     @property
+    def n_samples(self) -> int:
+        return len(self.problem.y)
+
+    @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
@@ -286,10 +290,10 @@ class _Search:
     ) -> None:
         fitted = self.fitter.fit([split for _, split in forms])
         self.n_evaluations += len(forms)
-        candidates = [scored(form, fit) for (form, _), fit in zip(forms, fitted, strict=True)]
+        candidates = [scored(form, fit, self.n_samples) for (form, _), fit in zip(forms, fitted, strict=True)]
         promising = [i for i, c in enumerate(candidates) if self.reaches_for_front(c, fitted[i])]
         for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
-            candidates[i] = scored(forms[i][0], fit)
+            candidates[i] = scored(forms[i][0], fit, self.n_samples)
         for (form, _), candidate in zip(forms, candidates, strict=True):
             self.fits[keys[form]] = candidate
             if form in prints:
@@ -324,12 +328,13 @@ class _Search:
                 self.stop_reason = "A callback ended the search."
 
 
-def scored(form: Expression, fit: Fitted) -> Candidate:
-    """The candidate of a fit, with R_base."""
+def scored(form: Expression, fit: Fitted, n_samples: int) -> Candidate:
+    """The candidate of a fit, with R_base of the error to expect."""
     if not math.isfinite(fit.nmse):
         return failed(form)
     expression = assemble(fit.terms, fit.coefficients.tolist())
-    return Candidate(form, expression, fit.nmse, base_score(fit.nmse, expression.complexity))
+    error = expected_error(fit.nmse, expression.complexity, n_samples)
+    return Candidate(form, expression, fit.nmse, base_score(error, expression.complexity))
 
 
 def failed(form: Expression) -> Candidate:

@@ -20,7 +20,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.report import NoveltyReport, novelty
-from sobolev_novelty.scoring import base_score
+from sobolev_novelty.scoring import base_score, expected_error
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
@@ -329,7 +329,8 @@ class _Data:
         if not is_complete:
             expression = polished(expression, self.X, self.y, self.weights, self.names)
             nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
-        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity))
+        error = expected_error(nmse, expression.complexity, len(self.y))
+        return Candidate(expression, expression, nmse, base_score(error, expression.complexity))
 
 
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:

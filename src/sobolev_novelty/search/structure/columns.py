@@ -92,7 +92,8 @@ def exponent_table(
     choices = default_choices if choices is None else choices
     total = default_total if max_total is None else max_total
     rows: list[tuple[float, ...]] = []
-    for n_used in range(1, min(n_variables, 5) + 1):
+    most_used = int(total // min(abs(k) for k in choices))  # more variables than this overdraw the total
+    for n_used in range(1, min(n_variables, 5, most_used) + 1):
         for used in itertools.combinations(range(n_variables), n_used):
             allowed = [[k for k in choices if positive[v] or float(k).is_integer()] for v in used]
             for powers in itertools.product(*allowed):

@@ -28,7 +28,7 @@ from sobolev_novelty.search.structure.columns import (
 )
 from sobolev_novelty.search.structure.families import quotients, sums, variants
 from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
-from sobolev_novelty.search.structure.reductions import Reduced, Wrap, reductions, root
+from sobolev_novelty.search.structure.reductions import HARD, Reduced, Wrap, reductions, root
 
 #: Rows on which dictionaries are screened.
 SCREEN_ROWS = 200
@@ -36,6 +36,11 @@ SCREEN_ROWS = 200
 FAMILY_ROWS = 400
 #: Relative error below which a screened combination counts as exact.
 EXACT = 1e-18
+#: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
+#: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
+MAX_REDUCED_VARIABLES = (6, 9)
+#: Batches left to others after each round of reductions of a target that an interpolant knows little of.
+REST = 20
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Parts of a sum this small compared with the largest are rounding.
@@ -140,24 +145,33 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
+    done = object()
     while turns:
         for explored in list(turns):
-            reduced = next(explored, None)
-            if reduced is None:
+            reduced = next(explored, done)
+            if reduced is done:
                 turns.remove(explored)
-            else:
+            elif isinstance(reduced, Reduced):
                 yield from solve(reduced, problem.operators)
+            else:
+                yield []
 
 
-def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced]:
-    """Reduced problems worth solving: the most reduced first, then back up to the start."""
+def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced | None]:
+    """Reduced problems worth solving: the most reduced first, then back up to the start.
+
+    ``None`` says that work was done and others are due, more of them where the work is likely to be in vain.
+    """
     levels = [[start]]
     seen = {start.key}
-    while levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
+    is_hard = start.error > HARD
+    is_affordable = len(start.variables) <= MAX_REDUCED_VARIABLES[not is_hard]
+    while is_affordable and levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
         offers: list[Reduced] = []
         for reduced in levels[-1]:
             if len(reduced.variables) > 1:
                 offers.extend(r for r in reductions(reduced, operators) if r.error <= 1.3 * reduced.error)
+                yield from [None] * (REST if is_hard else 1)
         offers.sort(key=lambda r: r.error)
         level: list[Reduced] = []
         for offer in offers:
