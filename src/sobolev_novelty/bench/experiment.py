@@ -2,7 +2,7 @@
 
 .. code-block:: toml
 
-    suite = "whitebox"          # or "blackbox"
+    suite = "whitebox"          # or "blackbox", or a .toml file of formulas beside this one
     seeds = [0, 1]
     noise = [0.0]
     budget = 30.0               # seconds a search may use
@@ -47,7 +47,8 @@ class Experiment:
     Parameters
     ----------
     name : str
-    suite : {"whitebox", "blackbox"}
+    suite : str
+        ``"whitebox"``, ``"blackbox"``, or a file of formulas, relative to ``folder``.
     methods : tuple of MethodSpec
     tasks : tuple of str
         Names, in the order of the suite.
@@ -61,6 +62,8 @@ class Experiment:
     max_train_rows : int
     assess_timeout : float
         Seconds for novelty and the exact-solution verdict after the fit.
+    folder : Path
+        Where the experiment's file lies.
     """
 
     name: str
@@ -74,6 +77,7 @@ class Experiment:
     memory: float = 4.0
     max_train_rows: int = MAX_TRAIN_ROWS
     assess_timeout: float = 60.0
+    folder: Path = Path()
 
     def jobs(self) -> Iterator[Job]:
         """All jobs; the methods of a task stand together, so that an unfinished sweep is still a paired one."""
@@ -103,6 +107,7 @@ class Experiment:
         spec = next(spec for spec in self.methods if spec.label == job.method)
         return {
             "task": job.task,
+            "suite": _located(self.suite, self.folder),
             "method": spec.method,
             "options": dict(spec.options),
             "seed": job.seed,
@@ -124,14 +129,14 @@ def load_experiment(path: str | Path) -> Experiment:
         raise DataError(f"There is no experiment file '{path}'.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"'{path}' is not TOML: {error}.") from error
-    return experiment_from(table, name=path.stem)
+    return experiment_from(table, name=path.stem, folder=path.parent)
 
 
 _NUMBERS = ("budget", "timeout", "memory", "assess_timeout")
 _KNOWN = {"suite", "tasks", "seeds", "noise", "methods", "max_train_rows", *_NUMBERS}
 
 
-def experiment_from(table: Mapping[str, Any], name: str) -> Experiment:
+def experiment_from(table: Mapping[str, Any], name: str, folder: Path = Path()) -> Experiment:
     """Check the contents of an experiment file.
 
     Examples
@@ -154,12 +159,17 @@ def experiment_from(table: Mapping[str, Any], name: str) -> Experiment:
         name,
         suite,
         _methods(table["methods"]),
-        _tasks(suite, table.get("tasks", ["*"])),
+        _tasks(_located(suite, folder), table.get("tasks", ["*"])),
         seeds=tuple(int(seed) for seed in table.get("seeds", [0])),
         noises=tuple(float(noise) for noise in table.get("noise", [0.0])),
         max_train_rows=int(table.get("max_train_rows", MAX_TRAIN_ROWS)),
+        folder=folder,
         **numbers,
     )
+
+
+def _located(suite: str, folder: Path) -> str:
+    return str((folder / suite).resolve()) if suite.endswith(".toml") else suite
 
 
 def _methods(table: Mapping[str, Any]) -> tuple[MethodSpec, ...]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from sobolev_novelty.bench.gap import GROUND_TRUTH
 from sobolev_novelty.bench.paper import paper_name, paper_rows
-from sobolev_novelty.bench.tables import ablation_table, guided_pairs, task_scores
+from sobolev_novelty.bench.tables import ablation_table, guided_pairs, suite_title, task_scores
 from sobolev_novelty.errors import DataError, require
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_pape
     axes.set(xlabel="rank by mean R² (1 is best)", ylabel="rank by mean complexity (1 is shortest)")
     axes.margins(0.12)
     axes.locator_params(integer=True)
-    axes.set_title("White-box tasks" if suite == "whitebox" else "Black-box tasks")
+    axes.set_title(suite_title(suite))
     _legend(axes, with_paper=with_paper)
     return figure
 

@@ -33,10 +33,10 @@ def paper_row(table: str, method: str) -> tuple[float, ...] | None:
     >>> paper_row("blackbox", "genetic+novelty")
     (0.7298, 35.44, 0.5907)
     """
-    row = _table()[table].get(paper_name(method))
+    row = _table().get(table, {}).get(paper_name(method))
     return None if row is None else tuple(float(value) for value in row)
 
 
 def paper_rows(table: str) -> dict[str, tuple[float, ...]]:
-    """All rows of a table of the paper, by the paper's names."""
-    return {name: tuple(float(value) for value in row) for name, row in _table()[table].items()}
+    """All rows of a table of the paper, by the paper's names; none for a suite the paper does not have."""
+    return {name: tuple(float(value) for value in row) for name, row in _table().get(table, {}).items()}

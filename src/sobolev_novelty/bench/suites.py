@@ -2,6 +2,7 @@
 
 ``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
+A path that ends in ``.toml`` is a file of formulas of one's own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
 ``max_train_rows`` training rows; noise, if any, on the training target only, normal with standard deviation
@@ -22,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
+from sobolev_novelty.bench.tasks import Task, formula_tasks, whitebox_task, whitebox_tasks
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray
@@ -71,7 +72,9 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
         return tuple(task.name for task in whitebox_tasks())
     if suite == "blackbox":
         return tuple(_blackbox_table())
-    raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}. Got '{suite}'.")
+    if suite.endswith(".toml"):
+        return tuple(task.name for task in formula_tasks(suite))
+    raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}, or a .toml file of formulas. Got '{suite}'.")
 
 
 @cache
@@ -119,18 +122,30 @@ def _download(name: str) -> None:
         ) from error
 
 
-def load(name: str, *, max_train_rows: int = MAX_TRAIN_ROWS) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
+def load(
+    name: str, *, max_train_rows: int = MAX_TRAIN_ROWS, suite: str | None = None
+) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
     """All rows of a task: inputs, targets, column names.
 
     A white-box task generates as many rows as give ``max_train_rows`` for training (SRBench draws from 100,000), from
     a stream that depends on its name only: the seed of a run chooses the split, not the data.
     """
-    if name in _blackbox_table():
+    task = _formula(name, suite)
+    if task is None:
         return _load_blackbox(name)
-    task = whitebox_task(name)
     n_samples = int(np.ceil(max_train_rows / TRAIN_SHARE))
     X, y = task.sample(n_samples, np.random.default_rng(zlib.crc32(name.encode())))
     return X, y, task.variables
+
+
+def _formula(name: str, suite: str | None) -> Task | None:
+    """The task with its formula; ``None`` for a table of measurements."""
+    if suite is not None and suite.endswith(".toml"):
+        found = [task for task in formula_tasks(suite) if task.name == name]
+        if not found:
+            raise ParameterError(f"'{suite}' has no formula '{name}'.")
+        return found[0]
+    return None if name in _blackbox_table() else whitebox_task(name)
 
 
 def _load_blackbox(name: str) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:
@@ -156,24 +171,28 @@ def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
     return order[n_test : n_test + n_train], order[:n_test]
 
 
-def problem(name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0) -> Problem:
+def problem(
+    name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0, suite: str | None = None
+) -> Problem:
     """Split a task by SRBench's protocol.
 
     Parameters
     ----------
     name : str
-        A task of either suite.
+        A task of either suite, or of the file of formulas that ``suite`` names.
     seed : int
         Decides the split, the training rows kept and the noise.
     max_train_rows : int
     noise : float
         Standard deviation of the noise on ``y_train``, as a share of its root mean square.
+    suite : str, optional
+        Only needed for a file of formulas.
     """
     if max_train_rows < 1:
         raise ParameterError(f"'max_train_rows' must be at least 1. Got {max_train_rows}.")
     if not (np.isfinite(noise) and noise >= 0):
         raise ParameterError(f"'noise' must be zero or positive. Got {noise}.")
-    X, y, variables = load(name, max_train_rows=max_train_rows)
+    X, y, variables = load(name, max_train_rows=max_train_rows, suite=suite)
     train, test = split(len(y), seed)
     X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
@@ -182,7 +201,8 @@ def problem(name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise
         X_train, y_train = X_train[kept], y_train[kept]
     if noise > 0:
         y_train = y_train + rng.normal(0.0, noise * np.sqrt(np.mean(np.square(y_train))), size=len(y_train))
-    truth = None if name in _blackbox_table() else whitebox_task(name).positional_expression
+    task = _formula(name, suite)
+    truth = None if task is None else task.positional_expression
     return Problem(name, variables, X_train, y_train, X_test, y_test, truth)
 
 

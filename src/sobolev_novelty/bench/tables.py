@@ -155,7 +155,7 @@ def results_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> Ben
             "seconds": part["wall_time"].mean(),
             "failed runs": int(part["failures"].sum()),
         }
-        if suite == "whitebox":
+        if suite != "blackbox":
             row["solved %"] = 100 * part["exact_numeric"].mean()
             row["solved % (SymPy)"] = 100 * part["exact_symbolic"].mean()
         row |= {"paper": paper_name(method) if paper[0] is not None else None}
@@ -163,12 +163,24 @@ def results_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> Ben
         rows.append(row)
     decimals = {"R²": 4, "complexity": 2, "SN": 4, "qualified %": 1, "seconds": 1, "solved %": 1, "solved % (SymPy)": 1}
     decimals |= {"paper R²": 4, "paper complexity": 2, "paper SN": 4}
-    title = f"{'White-box' if suite == 'whitebox' else 'Black-box'} results, noise {noise:g}"
+    title = f"{suite_title(suite)}, noise {noise:g}"
     notes = (
         "R² is the mean over tasks of max(0, R²) on the test part; runs without a model count as 0. "
         "Qualified: share of the terms of multi-term expressions with ν > 1/√10 (ground truth: 92.6 %).",
     )
     return BenchTable(title, pd.DataFrame(rows), decimals, notes)
+
+
+def suite_title(suite: str) -> str:
+    """What a suite is called above a table or figure.
+
+    Examples
+    --------
+    >>> suite_title("whitebox"), suite_title("formulas/textbook.toml")
+    ('White-box tasks', 'Formulas of textbook.toml')
+    """
+    known = {"whitebox": "White-box tasks", "blackbox": "Black-box tasks"}
+    return known.get(suite, f"Formulas of {suite.rpartition('/')[2]}")
 
 
 def _ordered(methods: Iterable[str]) -> list[str]:

@@ -28,10 +28,11 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 
 import numpy as np
 
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
 from sobolev_novelty.parsing import parse
@@ -154,6 +155,43 @@ def whitebox_tasks() -> tuple[Task, ...]:
             for k, formula in enumerate(system.rates, start=1)
         ]
     return tuple(tasks)
+
+
+def formula_tasks(path: str | Path) -> tuple[Task, ...]:
+    """Tasks from a TOML file of formulas of one's own.
+
+    .. code-block:: toml
+
+        [manning]
+        formula = "R**(2/3) * sqrt(S) / n"
+        inputs = { R = [0.5, 5.0], S = [0.1, 2.0], n = [1.0, 3.0] }
+    """
+    path = Path(path)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"There is no file of formulas '{path}'.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"'{path}' is not TOML: {error}.") from error
+    return tuple(_formula_task(name, row) for name, row in table.items())
+
+
+def _formula_task(name: str, row: object) -> Task:
+    if not isinstance(row, dict) or set(row) != {"formula", "inputs"} or not isinstance(row["inputs"], dict):
+        raise DataError(f"[{name}] needs 'formula' and 'inputs' such as {{ x = [0.0, 1.0] }}, and nothing else.")
+    for variable, limits in row["inputs"].items():
+        if not (isinstance(limits, list) and len(limits) == 2 and limits[0] < limits[1]):
+            raise DataError(f"[{name}] must give '{variable}' a range [low, high]. Got {limits!r}.")
+    task = Task(
+        name,
+        str(row["formula"]),
+        tuple(row["inputs"]),
+        tuple((float(low), float(high)) for low, high in row["inputs"].values()),
+    )
+    unknown = sorted(set(task.expression.variables) - set(task.variables))
+    if unknown:
+        raise DataError(f"[{name}] uses {', '.join(unknown)} without a range in 'inputs'.")
+    return task
 
 
 def whitebox_task(name: str) -> Task:

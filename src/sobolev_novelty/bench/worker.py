@@ -47,7 +47,13 @@ def _run(order: dict[str, Any], result: dict[str, Any]) -> None:
     from sobolev_novelty.bench.methods import find_method
     from sobolev_novelty.bench.suites import problem
 
-    part = problem(order["task"], order["seed"], max_train_rows=order["max_train_rows"], noise=order["noise"])
+    part = problem(
+        order["task"],
+        order["seed"],
+        max_train_rows=order["max_train_rows"],
+        noise=order["noise"],
+        suite=order.get("suite"),
+    )
     fit = find_method(order["method"])
     begin = time.perf_counter()
     with warnings.catch_warnings():

@@ -185,9 +185,8 @@ class Genetic(Engine):
         return state
 
     def _is_turn_of_guidance(self, state: GeneticState) -> bool:
-        """Every generation; every third while structural forms come, which must not wait."""
-        busy = state.structural is not None and not state.structural.is_exhausted
-        return not busy or state.generation % 3 == 0
+        """Every third generation: the archive changes slowly, and the signal must not take the time of the search."""
+        return state.generation % 3 == 0
 
     def _pruned(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
         """The best expressions without their weakest low-novelty term, for the loop to refit; each tried once."""

@@ -118,6 +118,9 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     True
     """
 
+    if all(token.name in operators for token in expression.tokens if isinstance(token, Operator)):
+        return expression
+
     def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
         known = [operand for operand in operands if operand is not None]
         if len(known) < len(operands):

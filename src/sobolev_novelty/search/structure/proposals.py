@@ -28,7 +28,16 @@ from sobolev_novelty.search.structure.columns import (
 )
 from sobolev_novelty.search.structure.families import quotients, sums, variants
 from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
-from sobolev_novelty.search.structure.reductions import HARD, Reduced, Wrap, reductions, root
+from sobolev_novelty.search.structure.reductions import (
+    HARD,
+    SURROGATE_ROWS_HARD,
+    Reduced,
+    Wrap,
+    on_more_rows,
+    reductions,
+    root,
+    surrogate_rows,
+)
 
 #: Rows on which dictionaries are screened.
 SCREEN_ROWS = 200
@@ -39,8 +48,9 @@ EXACT = 1e-18
 #: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
 #: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
 MAX_REDUCED_VARIABLES = (6, 9)
-#: Batches left to others after each round of reductions of a target that an interpolant knows little of.
-REST = 20
+#: Above this error of the interpolant the target is noisy or varies fast, and reductions may be in vain: they get half
+#: of the time. After those with d variables and n rows ``REST * d² * (n / SURROGATE_ROWS_HARD)³`` batches are due.
+DOUBTFUL, REST = 0.05, 5.0
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Parts of a sum this small compared with the largest are rounding.
@@ -144,7 +154,11 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         ]
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
-    turns = [_explored(root(informative, t, outer.apply), problem.operators) for outer, t in targets[:4]]
+    roots = [root(informative, t, outer.apply) for outer, t in targets[:4]]
+    best = min(range(len(roots)), key=lambda k: roots[k].error)
+    if roots[best].error > HARD:
+        roots[best] = on_more_rows(roots[best])
+    turns = [_explored(start, problem.operators) for start in roots]
     done = object()
     while turns:
         for explored in list(turns):
@@ -164,14 +178,13 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
     """
     levels = [[start]]
     seen = {start.key}
-    is_hard = start.error > HARD
-    is_affordable = len(start.variables) <= MAX_REDUCED_VARIABLES[not is_hard]
+    is_affordable = len(start.variables) <= MAX_REDUCED_VARIABLES[start.error <= HARD]
     while is_affordable and levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
         offers: list[Reduced] = []
         for reduced in levels[-1]:
             if len(reduced.variables) > 1:
                 offers.extend(r for r in reductions(reduced, operators) if r.error <= 1.3 * reduced.error)
-                yield from [None] * (REST if is_hard else 1)
+                yield from [None] * (_batches_due(reduced) if start.error > DOUBTFUL else 1)
         offers.sort(key=lambda r: r.error)
         level: list[Reduced] = []
         for offer in offers:
@@ -181,6 +194,12 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
         levels.append(level)
     for level in reversed(levels):
         yield from level
+
+
+def _batches_due(reduced: Reduced) -> int:
+    """Batches that take about as long as the reductions of this problem."""
+    d = len(reduced.variables)
+    return 1 + int(REST * d**2 * (surrogate_rows(d, reduced.n_rows) / SURROGATE_ROWS_HARD) ** 3)
 
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:

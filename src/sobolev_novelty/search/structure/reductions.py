@@ -79,8 +79,7 @@ def loo_error(
 ) -> tuple[float, tuple[float, float]]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf``
     where it cannot be made."""
-    usual = SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE
-    n = min(usual if n_rows is None else n_rows, len(target))
+    n = min(surrogate_rows(len(variables), n_rows), len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
     if not np.isfinite(t).all() or not all(np.isfinite(c).all() for c in columns):
@@ -96,6 +95,13 @@ def loo_error(
         z = (column - column.mean()) / max(column.std(), 1e-300)
         distance += (z[:, None] - z[None, :]) ** 2
     return min((_loo(distance, t, s[0] * np.sqrt(len(columns)), s[1]), s) for s in smoothers)
+
+
+def surrogate_rows(n_variables: int, n_rows: int | None) -> int:
+    """Rows the interpolant sees: as many as were asked for, or else the usual number."""
+    if n_rows is not None:
+        return n_rows
+    return SURROGATE_ROWS if n_variables <= 2 else SURROGATE_ROWS_WIDE
 
 
 def _coordinate(values: FloatArray, in_logs: bool) -> FloatArray:
@@ -129,12 +135,14 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
     """The unreduced problem, in the coordinates that suit it better; a negative target is turned around."""
     if (target < 0.0).all():
         return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
-    best = _in_better_coordinates(variables, target, wrap, None)
-    if best.error <= HARD:
-        return best
-    # More rows help against fast variation, not against noise: they must pay.
-    denser = _in_better_coordinates(variables, target, wrap, SURROGATE_ROWS_HARD)
-    return denser if denser.error < MUST_PAY * best.error else best
+    return _in_better_coordinates(variables, target, wrap, None)
+
+
+def on_more_rows(problem: Reduced) -> Reduced:
+    """The problem with an interpolant on more rows, if that pays: more rows help against fast variation, not against
+    noise."""
+    denser = _in_better_coordinates(problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD)
+    return denser if denser.error < MUST_PAY * problem.error else problem
 
 
 def _in_better_coordinates(
