@@ -40,11 +40,10 @@ def ours(engine: str, novelty: bool) -> Callable[[float, int], dict[str, float]]
 
     def run(seconds: float, seed: int) -> dict[str, float]:
         from sobolev_novelty import SymbolicRegressor
-        from sobolev_novelty.search.loop import Budget
 
         X, y = data()
         begin = time.process_time()
-        model = SymbolicRegressor(engine=engine, novelty=novelty, budget=Budget(seconds=seconds), random_state=seed, verbose=False)
+        model = SymbolicRegressor(engine=engine, novelty=novelty, timeout=seconds, random_state=seed, verbose=False)
         model.fit(X, y)
         return _measured(model.n_evaluations_, begin, model.score(X, y))
 

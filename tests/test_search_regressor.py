@@ -211,6 +211,20 @@ def test_a_budget_needs_a_limit() -> None:
         Budget()
 
 
+def test_a_timeout_alone_is_the_budget_and_beside_one_the_shorter_time_holds() -> None:
+    assert SymbolicRegressor(timeout=2.0)._budget() == Budget(seconds=2.0)
+    assert SymbolicRegressor(timeout=2.0, budget=Budget(max_evaluations=9))._budget() == Budget(9, 2.0)
+    assert SymbolicRegressor(timeout=5.0, budget=Budget(seconds=3.0))._budget().seconds == 3.0
+    rng = np.random.default_rng(0)
+    model = SymbolicRegressor(timeout=0.5, verbose=False).fit(rng.normal(size=(200, 3)), rng.normal(size=200))
+    assert model.stop_reason_ == "The budget of 0.5 seconds is spent."
+
+
+def test_a_timeout_that_is_no_time_is_refused() -> None:
+    with pytest.raises(ParameterError, match="'timeout' must be a positive number of seconds, or None. Got 0"):
+        SymbolicRegressor(timeout=0).fit(np.zeros((5, 1)), np.arange(5.0))
+
+
 def test_a_spent_budget_of_seconds_is_named_as_the_reason() -> None:
     rng = np.random.default_rng(0)
     model = regressor(budget=Budget(seconds=0.5)).fit(rng.normal(size=(200, 3)), rng.normal(size=200))

@@ -108,7 +108,7 @@ def test_a_family_that_is_not_exact_proposes_nothing() -> None:
 def test_a_true_reduction_lowers_the_leave_one_out_error_and_a_false_one_raises_it() -> None:
     y = X[:, 0] ** 2 * np.exp(np.sin(X[:, 1] - X[:, 2]))
     start = root(_variables(), y, lambda e: e)
-    best = reductions(start, DEFAULT_OPERATORS)[0]
+    best = _reductions(start)[0]
     assert best.error < start.error
     false, _ = loo_error(_variables(2)[1:], y, in_logs=start.in_logs, smoothers=(start.smoother,))
     assert false > 5.0 * start.error
@@ -116,7 +116,7 @@ def test_a_true_reduction_lowers_the_leave_one_out_error_and_a_false_one_raises_
 
 def test_a_reduced_problem_is_wrapped_back_into_the_original() -> None:
     y = X[:, 0] ** 2 * np.cos(X[:, 1] - X[:, 2])
-    for reduced in reductions(root(_variables(), y, lambda e: e), DEFAULT_OPERATORS)[:6]:
+    for reduced in _reductions(root(_variables(), y, lambda e: e))[:6]:
         # With the reduced target as a variable of its own the wrapped expression must be the target.
         whole = reduced.wrap(Expression.of("t"))
         table = np.column_stack([X, reduced.target])

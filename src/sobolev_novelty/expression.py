@@ -87,7 +87,7 @@ class Expression:
     def of(cls, head: str | float | Operator, *operands: Expression | str | float) -> Expression:
         """Build a tree: ``of("add", "x0", 2.0)``; without operands a leaf: ``of(2.0)``, ``of("x0")``."""
         if not operands:
-            return cls((head,))
+            return cls._trusted((_check_token(head),)) if not isinstance(head, Operator) else cls((head,))
         op = head if isinstance(head, Operator) else SPELLINGS.get(str(head))
         if op is None:
             raise ExpressionError(f"'{head}' is not an operator. Known: {', '.join(OPERATORS)}.")
@@ -200,12 +200,13 @@ class Expression:
 
     def with_constants(self, values: Sequence[float]) -> Expression:
         """The same form with other constants, in prefix order."""
-        if len(values) != len(self.constants):
-            raise ExpressionError(f"The form has {len(self.constants)} constants. Got {len(values)} values.")
-        rest = iter(values)
-        return Expression._trusted(
-            tuple(_check_token(float(next(rest))) if isinstance(t, float) else t for t in self.tokens)
-        )
+        places = [k for k, token in enumerate(self.tokens) if isinstance(token, float)]
+        if len(values) != len(places):
+            raise ExpressionError(f"The form has {len(places)} constants. Got {len(values)} values.")
+        tokens = list(self.tokens)
+        for k, value in zip(places, values, strict=True):
+            tokens[k] = _check_token(float(value))
+        return Expression._trusted(tuple(tokens))
 
     def _repr_latex_(self) -> str:
         from sobolev_novelty.convert import to_latex

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -63,6 +64,7 @@ def split_form(expression: Expression) -> Form:
     return Form(terms, tuple(flag for term in terms for flag in free_constants(term)))
 
 
+@lru_cache(maxsize=1 << 15)
 def free_constants(expression: Expression) -> tuple[bool, ...]:
     """Which constants of a term a fit may change, in prefix order.
 
@@ -144,23 +146,35 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
 
     With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it.
     """
+    if expression.tokens[0] is _ADD:  # a search meets the same summands in many sums
+        left, right = expression.children
+        return _joined(_ADD, (_sum_of(left, tidy=tidy), _sum_of(right, tidy=tidy)), tidy=tidy)
+    return list(_summand(expression, tidy))
 
+
+@lru_cache(maxsize=1 << 15)
+def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
     def leaf(token: float | str) -> Sum:
         if isinstance(token, float):
             return [(token, not tidy, None)]
         return [(1.0, False, Expression._trusted((token,)))]
 
     def node(op: Operator, operands: tuple[Sum, ...]) -> Sum:
-        folded = _folded(op, operands, explicit=not tidy)
-        if folded is not None:
-            return folded
-        rule = _RULES.get(op.name)
-        result = rule(*operands) if rule else None
-        if result is None:
-            result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-        return _without_zeros(result) if tidy else result
+        return _joined(op, operands, tidy=tidy)
 
-    return expression.fold(leaf, node)
+    whole: Sum = expression.fold(leaf, node)
+    return tuple(whole)
+
+
+def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
+    folded = _folded(op, operands, explicit=not tidy)
+    if folded is not None:
+        return folded
+    rule = _RULES.get(op.name)
+    result = rule(*operands) if rule else None
+    if result is None:
+        result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
+    return _without_zeros(result) if tidy else result
 
 
 def _without_zeros(parts: Sum) -> Sum:
@@ -286,31 +300,42 @@ def _collapse(parts: Sum) -> Part:
     return scale, leading[1], _build(ratios)
 
 
-def _build(parts: Sum) -> Expression:
+def _build(parts: Sequence[Part]) -> Expression:
     """The sum as an expression; it begins with a positive part where there is one."""
     if not parts:
         return Expression.of(0.0)
-    first = next((i for i, part in enumerate(parts) if part[0] >= 0.0), 0)
-    c, explicit, e = parts[first]
-    total = _scaled(c, explicit, e)
+    if len(parts) == 1:
+        return Expression._trusted(_scaled(*parts[0]))
+    first = 0
+    while first < len(parts) - 1 and parts[first][0] < 0.0:
+        first += 1
+    if parts[first][0] < 0.0:
+        first = 0
+    # Sums nest to the left, so in prefix order all their operators come first, the last one in front.
+    operators: list[Token] = []
+    operands: list[Token] = list(_scaled(*parts[first]))
     for i, (c, explicit, e) in enumerate(parts):
-        if i == first:
-            continue
-        # A free constant keeps its sign within, so that the fit may change it.
-        total = _apply(_SUB if c < 0.0 else _ADD, total, _scaled(abs(c), explicit, e))
-    return total
+        if i != first:
+            # A free constant keeps its sign within, so that the fit may change it.
+            operators.append(_SUB if c < 0.0 else _ADD)
+            operands += _scaled(abs(c), explicit, e)
+    return Expression._trusted((*reversed(operators), *operands))
 
 
-def _scaled(c: float, explicit: bool, e: Expression | None) -> Expression:
+def _scaled(c: float, explicit: bool, e: Expression | None) -> tuple[Token, ...]:
+    """Tokens of c·e."""
+    if not math.isfinite(c):
+        return Expression.of(c).tokens  # raises, and says why
     if e is None:
-        return Expression.of(c)
-    if not explicit and c == 1.0:
-        return e
-    if not explicit and c == -1.0:
-        return _apply(_NEG, e)
-    if _is_reciprocal(e) and c != 1.0:
-        return e.replace(1, Expression.of(c))
-    return _apply(_MUL, Expression.of(c), e)
+        return (c,)
+    if not explicit:
+        if c == 1.0:
+            return e.tokens
+        if c == -1.0:
+            return (_NEG, *e.tokens)
+    if c != 1.0 and _is_reciprocal(e):
+        return (_DIV, c, *e.tokens[2:])
+    return (_MUL, c, *e.tokens)
 
 
 def _apply(op: Operator, *operands: Expression) -> Expression:

@@ -28,7 +28,7 @@ from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGui
 from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.structure.algebra import respelled
-from sobolev_novelty.search.structure.proposals import structural_forms
+from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.structure.pursuit import pursue
 from sobolev_novelty.search.variation import ONE, Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.signatures import Geometry, Status
@@ -43,6 +43,8 @@ N_REWRITTEN = 5
 #: Terms of a best expression smaller than this share of the largest are tried without.
 NEGLIGIBLE = 1e-7
 MAX_THINNED_TERMS = 20
+#: A best score that grew by this share within the last few generations is an evolution that goes well.
+PROGRESS, PATIENCE = 1e-3, 5
 #: Terms taken from each of the two rankings.
 N_RANKED = 6
 
@@ -92,6 +94,9 @@ class GeneticState(State):
     genomes: dict[Expression, Genome] = field(default_factory=dict)
     diagnosed: set[Expression] = field(default_factory=set)
     generation: int = 0
+    structure_may_wait: bool = False
+    best_score: float = 0.0
+    improved_at: int = 0
 
 
 class Genetic(Engine):
@@ -144,12 +149,14 @@ class Genetic(Engine):
         sample = problem.sample
         rows = np.sort(rng.permutation(sample.n_samples)[:ARCHIVE_ROWS])
         guidance = self.guidance
+        seed = int(rng.integers(2**31))
         return GeneticState(
             problem=problem,
             vocabulary=Vocabulary.of(
                 sample.names, _variable_weights(problem), problem.operators, self.max_terms, self.max_term_size
             ),
-            structural=StructuralForms(problem, int(rng.integers(2**31))) if self.structural else None,
+            structural=StructuralForms(problem, seed) if self.structural else None,
+            structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
             archive=None if guidance is None else TermArchive(guidance.archive_capacity, order=guidance.order),
             compared=sample.rows(rows),
             compared_y=problem.y[rows],
@@ -158,7 +165,7 @@ class Genetic(Engine):
     def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
         assert isinstance(state, GeneticState) and state.vocabulary is not None and state.problem is not None
         forms: list[Expression] = []
-        if state.structural is not None:
+        if state.structural is not None and self._is_turn_of_structure(state):
             forms += state.structural.next()
         forms += self._rewritten(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
@@ -178,11 +185,21 @@ class Genetic(Engine):
         kept = {c.expression for c in state.population}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
+        best = ranked[0].score if ranked else 0.0
+        if best > (1.0 + PROGRESS) * state.best_score:
+            state.best_score, state.improved_at = best, state.generation
         if state.archive is not None and state.compared is not None and self._is_turn_of_guidance(state):
             terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
             state.archive.update(terms, state.compared)
             state.n_novelty_calls += 1
         return state
+
+    def _is_turn_of_structure(self, state: GeneticState) -> bool:
+        """Always; but only every third generation where the target may be nothing but noise and evolution goes well."""
+        if state.structural is None or state.structural.is_exhausted:
+            return False
+        goes_well = state.generation - state.improved_at < PATIENCE
+        return not (state.structure_may_wait and goes_well) or state.generation % 3 == 0
 
     def _is_turn_of_guidance(self, state: GeneticState) -> bool:
         """Every third generation: the archive changes slowly, and the signal must not take the time of the search."""
@@ -214,8 +231,7 @@ class Genetic(Engine):
             return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
         children = []
         # While structural forms come, they get most of the time.
-        busy = state.structural is not None and not state.structural.is_exhausted
-        for _ in range(self.n_offspring // 3 if busy else self.n_offspring):
+        for _ in range(self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring):
             child = self._parent(state, rng)
             if rng.random() < self.crossover:
                 child = crossed(child, self._parent(state, rng), vocabulary, rng)

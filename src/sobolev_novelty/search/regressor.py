@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether the engine gets the Sobolev signal. Everything else (budget, seeds, fitting, score) is the same without.
     budget : Budget, optional
         When to stop; by default 20 000 evaluations or 60 seconds, whichever comes first.
+    timeout : float, optional
+        Seconds after which the best so far is returned. Alone it is the whole budget; beside ``budget`` the shorter
+        time holds.
     operators : sequence of str, optional
         What equations may be made of; by default the usual ones.
     max_complexity : int, optional
@@ -94,6 +97,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         *,
         novelty: bool | SobolevGuidance = True,
         budget: Budget | None = None,
+        timeout: float | None = None,
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
         guesses: Sequence[Any] | None = None,
@@ -105,6 +109,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.engine = engine
         self.novelty = novelty
         self.budget = budget
+        self.timeout = timeout
         self.operators = operators
         self.max_complexity = max_complexity
         self.guesses = guesses
@@ -136,7 +141,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         prepared = prepare(X, y, weights, rng)
         names = self._names()
         guesses = [*previous, *(as_expression(guess, names) for guess in self.guesses or ())]
-        budget = DEFAULT_BUDGET if self.budget is None else self.budget
+        budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
@@ -226,6 +231,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return (
             tuple(f"x{k}" for k in range(self.n_features_in_)) if named is None else tuple(str(name) for name in named)
         )
+
+    def _budget(self) -> Budget:
+        if self.timeout is None:
+            return DEFAULT_BUDGET if self.budget is None else self.budget
+        if not self.timeout > 0.0:
+            raise ParameterError(f"'timeout' must be a positive number of seconds, or None. Got {self.timeout!r}.")
+        if self.budget is None:
+            return Budget(seconds=float(self.timeout))
+        return replace(self.budget, seconds=min(self.timeout, self.budget.seconds or math.inf))
 
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []

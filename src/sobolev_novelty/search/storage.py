@@ -103,6 +103,7 @@ def _settings(model: Any) -> dict[str, Any]:
         "engine": engine if isinstance(engine, str) else names.get(type(engine).__name__, "genetic"),
         "novelty": asdict(model.novelty) if isinstance(model.novelty, SobolevGuidance) else bool(model.novelty),
         "budget": None if model.budget is None else asdict(model.budget),
+        "timeout": model.timeout,
         "operators": None if model.operators is None else list(model.operators),
         "max_complexity": model.max_complexity,
         "warm_start": bool(model.warm_start),

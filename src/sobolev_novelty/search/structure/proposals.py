@@ -30,13 +30,11 @@ from sobolev_novelty.search.structure.families import quotients, sums, variants
 from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
 from sobolev_novelty.search.structure.reductions import (
     HARD,
-    SURROGATE_ROWS_HARD,
     Reduced,
     Wrap,
     on_more_rows,
     reductions,
     root,
-    surrogate_rows,
 )
 
 #: Rows on which dictionaries are screened.
@@ -48,9 +46,12 @@ EXACT = 1e-18
 #: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
 #: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
 MAX_REDUCED_VARIABLES = (6, 9)
-#: Above this error of the interpolant the target is noisy or varies fast, and reductions may be in vain: they get half
-#: of the time. After those with d variables and n rows ``REST * d² * (n / SURROGATE_ROWS_HARD)³`` batches are due.
-DOUBTFUL, REST = 0.05, 5.0
+#: Above this error of the interpolant hypotheses are hardly told apart: the problem as it is comes first.
+HOPELESS = 0.5
+#: Variables up to which an interpolant on more rows is affordable.
+MAX_DENSE_VARIABLES = 4
+#: Above this error of the interpolant the target is noisy or varies fast, and structural forms may be in vain.
+DOUBTFUL = 0.05
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Parts of a sum this small compared with the largest are rounding.
@@ -133,15 +134,23 @@ def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[lis
         yield batch
 
 
+def is_doubtful(problem: Problem, rng: np.random.Generator) -> bool:
+    """Whether an interpolant on a few rows knows the target badly: structure may be there, or only noise."""
+    variables, y = _shuffled(problem, rng)
+    with np.errstate(all="ignore"):
+        return bool(variables) and root(variables, y, lambda e: e).error > DOUBTFUL
+
+
+def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable], FloatArray]:
+    """Variables that vary, and the target, in random order: screening looks at the first rows only."""
+    order = rng.permutation(problem.sample.n_samples)
+    rows = zip(problem.sample.names, problem.sample.X, strict=True)
+    variables = [Variable(Expression.of(name), np.ascontiguousarray(row[order])) for name, row in rows]
+    return [v for v in variables if np.ptp(v.values) > 0.0], problem.y[order]
+
+
 def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
-    # Screening looks at the first rows only: they must be a random subset.
-    shuffled = rng.permutation(problem.sample.n_samples)
-    y = problem.y[shuffled]
-    variables = [
-        Variable(Expression.of(name), np.ascontiguousarray(row[shuffled]))
-        for name, row in zip(problem.sample.names, problem.sample.X, strict=True)
-    ]
-    informative = [v for v in variables if np.ptp(v.values) > 0.0]
+    informative, y = _shuffled(problem, rng)
     if not informative or not np.ptp(y) > 0.0:
         return
     outers = [outer for outer in OUTERS if all(name in problem.operators for name in outer.needs)]
@@ -155,26 +164,26 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         yield [outer.apply(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     roots = [root(informative, t, outer.apply) for outer, t in targets[:4]]
-    best = min(range(len(roots)), key=lambda k: roots[k].error)
-    if roots[best].error > HARD:
-        roots[best] = on_more_rows(roots[best])
+    if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
+        roots[0] = on_more_rows(roots[0])
+    if roots[0].error > HOPELESS:
+        yield from solve(roots[0], problem.operators)
     turns = [_explored(start, problem.operators) for start in roots]
-    done = object()
     while turns:
         for explored in list(turns):
-            reduced = next(explored, done)
-            if reduced is done:
-                turns.remove(explored)
-            elif isinstance(reduced, Reduced):
-                yield from solve(reduced, problem.operators)
-            else:
+            for reduced in explored:
+                if reduced is not None:
+                    yield from solve(reduced, problem.operators)
+                    break
                 yield []
+            else:
+                turns.remove(explored)
 
 
 def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced | None]:
     """Reduced problems worth solving: the most reduced first, then back up to the start.
 
-    ``None`` says that work was done and others are due, more of them where the work is likely to be in vain.
+    ``None`` says that work was done: a look at the clock is due.
     """
     levels = [[start]]
     seen = {start.key}
@@ -182,9 +191,11 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
     while is_affordable and levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
         offers: list[Reduced] = []
         for reduced in levels[-1]:
-            if len(reduced.variables) > 1:
-                offers.extend(r for r in reductions(reduced, operators) if r.error <= 1.3 * reduced.error)
-                yield from [None] * (_batches_due(reduced) if start.error > DOUBTFUL else 1)
+            for offer in reductions(reduced, operators) if len(reduced.variables) > 1 else ():
+                if offer is None:
+                    yield None
+                elif offer.error <= 1.3 * reduced.error:
+                    offers.append(offer)
         offers.sort(key=lambda r: r.error)
         level: list[Reduced] = []
         for offer in offers:
@@ -194,12 +205,6 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
         levels.append(level)
     for level in reversed(levels):
         yield from level
-
-
-def _batches_due(reduced: Reduced) -> int:
-    """Batches that take about as long as the reductions of this problem."""
-    d = len(reduced.variables)
-    return 1 + int(REST * d**2 * (surrogate_rows(d, reduced.n_rows) / SURROGATE_ROWS_HARD) ** 3)
 
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:

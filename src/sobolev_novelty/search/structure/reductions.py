@@ -79,7 +79,8 @@ def loo_error(
 ) -> tuple[float, tuple[float, float]]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf``
     where it cannot be made."""
-    n = min(surrogate_rows(len(variables), n_rows), len(target))
+    usual = SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE
+    n = min(usual if n_rows is None else n_rows, len(target))
     t = _target_coordinate(target[:n], in_logs)
     columns = [_coordinate(v.values[:n], in_logs and v.is_positive) for v in variables]
     if not np.isfinite(t).all() or not all(np.isfinite(c).all() for c in columns):
@@ -95,13 +96,6 @@ def loo_error(
         z = (column - column.mean()) / max(column.std(), 1e-300)
         distance += (z[:, None] - z[None, :]) ** 2
     return min((_loo(distance, t, s[0] * np.sqrt(len(columns)), s[1]), s) for s in smoothers)
-
-
-def surrogate_rows(n_variables: int, n_rows: int | None) -> int:
-    """Rows the interpolant sees: as many as were asked for, or else the usual number."""
-    if n_rows is not None:
-        return n_rows
-    return SURROGATE_ROWS if n_variables <= 2 else SURROGATE_ROWS_WIDE
 
 
 def _coordinate(values: FloatArray, in_logs: bool) -> FloatArray:
@@ -156,11 +150,15 @@ def _in_better_coordinates(
     return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows)
 
 
-def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
-    """All reductions by one variable, best first; what is clearly false here is not tried again further down."""
+def reductions(problem: Reduced, operators: Sequence[str]) -> Iterator[Reduced | None]:
+    """All reductions by one variable, best first; what is clearly false here is not tried again further down.
+
+    ``None`` comes before them, once for every few hypotheses tried: a look at the clock is due.
+    """
     tried = []
+    pace = 256 if problem.n_rows is None else 16  # about as long as a few generations of an engine
     hopeless = set(problem.hopeless)
-    for name, variables, target, wrap in _hypotheses(problem, operators):
+    for count, (name, variables, target, wrap) in enumerate(_hypotheses(problem, operators)):
         error, _ = loo_error(
             variables, target, in_logs=problem.in_logs, smoothers=(problem.smoother,), n_rows=problem.n_rows
         )
@@ -168,11 +166,12 @@ def reductions(problem: Reduced, operators: Sequence[str]) -> list[Reduced]:
             hopeless.add(name)
         else:
             tried.append((error, variables, target, wrap))
+        if (count + 1) % pace == 0:
+            yield None
     below = frozenset(hopeless)
     tried.sort(key=lambda entry: entry[0])
-    return [
-        Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, problem.n_rows, below) for e, v, t, w in tried
-    ]
+    for e, v, t, w in tried:
+        yield Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, problem.n_rows, below)
 
 
 def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[str, list[Variable], FloatArray, Wrap]]:
