@@ -20,6 +20,7 @@ from sobolev_novelty.bench.methods import find_method
 from sobolev_novelty.bench.run import Progress, run
 from sobolev_novelty.bench.store import CIRCUMSTANCES, Job, Store, process_start
 from sobolev_novelty.bench.suites import suite_tasks
+from sobolev_novelty.bench.tables import results_table
 from sobolev_novelty.errors import DataError, ParameterError
 
 HERE = Path(__file__).parent
@@ -105,6 +106,20 @@ def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None
     assert all(len(json.loads(text)) == 3 for text in done["novelties"])
     again = run(plan, store)
     assert (again.ran, again.skipped) == (0, 4)
+
+
+def test_formulas_of_ones_own_are_run_from_beside_the_experiment(tmp_path) -> None:
+    (tmp_path / "mine.toml").write_text('[plane]\nformula = "3*a - b"\ninputs = { a = [0.0, 1.0], b = [0.0, 1.0] }\n')
+    path = tmp_path / "experiment.toml"
+    path.write_text('suite = "mine.toml"\nmax_train_rows = 50\n[methods.linear]\n')
+    plan = load_experiment(path)
+    store = Store(tmp_path / "runs.sqlite")
+    assert run(plan, store).statuses == {"done": 1}
+    row = store.frame().iloc[0]
+    assert row["task"] == "plane" and row["exact_numeric"] == 1 and row["r2_test"] > 1.0 - 1e-12
+    assert store.settings()["suite"] == "mine.toml"
+    table = results_table(store.frame(), "mine.toml").frame
+    assert table["solved %"].tolist() == [100.0] and table["paper"].tolist() == [None]
 
 
 def test_other_settings_need_another_store(tmp_path) -> None:

@@ -122,3 +122,48 @@ def test_at_most_three_giants_of_the_black_box_suite_are_absent_and_the_table_gi
         X, y, columns = load(name)
         assert (len(y), len(columns)) == suites._blackbox_table()[name]
         assert X.shape == (len(y), len(columns))
+
+
+FORMULAS = """
+[springs]
+formula = "F*(1/k + 1/l)"
+inputs = { F = [1.0, 5.0], k = [1.0, 5.0], l = [1.0, 5.0] }
+"""
+
+
+def test_a_file_of_formulas_is_a_suite(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FORMULAS)
+    assert suite_tasks(str(path)) == ("springs",)
+    part = problem("springs", 0, max_train_rows=60, suite=str(path))
+    F, k, l = part.X_train.T  # noqa: E741  the names of the formula
+    assert part.X_train.shape == (60, 3) and part.variables == ("F", "k", "l")
+    np.testing.assert_allclose(part.y_train, F * (1 / k + 1 / l), rtol=1e-12)
+    assert part.truth is not None and set(part.truth.variables) == {"x0", "x1", "x2"}
+    with pytest.raises(ParameterError, match="has no formula 'chains'"):
+        problem("chains", 0, suite=str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[a]\nformula = 'x'\ninputs = { x = [2.0, 1.0] }", r"must give 'x' a range \[low, high\]. Got \[2.0, 1.0\]"),
+        ("[a]\nformula = 'x*z'\ninputs = { x = [1.0, 2.0] }", "uses z without a range"),
+        ("[a]\nformula = 'x'", "needs 'formula' and 'inputs'"),
+        ("[a", "is not TOML"),
+    ],
+)
+def test_mistakes_in_a_file_of_formulas_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        suite_tasks(str(path))
+
+
+def test_the_held_out_laws_have_finite_values_and_are_in_no_suite() -> None:
+    path = Path(__file__).parents[1] / "experiments" / "formulas" / "textbook.toml"
+    names = suite_tasks(str(path))
+    assert len(names) == 60
+    for name in names:
+        part = problem(name, 0, max_train_rows=100, suite=str(path))
+        assert np.isfinite(part.y_train).all() and np.ptp(part.y_train) > 0.0

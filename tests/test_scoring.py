@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sobolev_novelty.scoring import PARSIMONY, base_score, nmse
+from sobolev_novelty.scoring import PARSIMONY, base_score, expected_error, nmse
 
 
 @given(st.integers(0, 10**6), st.floats(-100.0, 100.0), st.floats(0.1, 100.0))
@@ -51,3 +51,17 @@ def test_a_node_costs_a_factor_and_error_lowers_the_score(error: float, complexi
     assert 0.0 < score <= 1.0
     np.testing.assert_allclose(base_score(error, complexity + 1), PARSIMONY * score)
     assert base_score(error + 1.0, complexity) < score
+
+
+@given(st.floats(0.0, 1e6), st.integers(1, 300), st.integers(2, 10_000))
+def test_the_error_to_expect_is_not_below_the_error_seen_and_falls_with_rows(
+    error: float, complexity: int, n_samples: int
+) -> None:
+    expected = expected_error(error, complexity, n_samples)
+    assert error <= expected <= 100.0 * error * (1.0 + 1e-12)
+    assert expected_error(error, complexity, n_samples + 1) <= expected
+    assert expected_error(error, complexity + 1, n_samples) >= expected
+
+
+def test_on_many_rows_the_error_to_expect_is_the_error_seen() -> None:
+    np.testing.assert_allclose(expected_error(0.3, 20, 10**6), 0.3, rtol=1e-4)

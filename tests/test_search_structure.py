@@ -13,9 +13,9 @@ from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
 from sobolev_novelty.search.structure.algebra import nearest_simple, product, raised, respelled, weighted_sum
 from sobolev_novelty.search.structure.columns import Variable, additive_dictionary, distinct, monomials
 from sobolev_novelty.search.structure.families import quotients, sums
-from sobolev_novelty.search.structure.proposals import offset_power_law, power_law, structural_forms
+from sobolev_novelty.search.structure.proposals import is_doubtful, offset_power_law, power_law, structural_forms
 from sobolev_novelty.search.structure.pursuit import pursue
-from sobolev_novelty.search.structure.reductions import loo_error, reductions, root
+from sobolev_novelty.search.structure.reductions import Reduced, loo_error, reductions, root
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(1.0, 4.0, (400, 3))
@@ -23,6 +23,10 @@ X = RNG.uniform(1.0, 4.0, (400, 3))
 
 def _variables(n: int = 3) -> list[Variable]:
     return [Variable(Expression.of(f"x{k}"), np.ascontiguousarray(X[:, k])) for k in range(n)]
+
+
+def _reductions(problem: Reduced) -> list[Reduced]:
+    return [found for found in reductions(problem, DEFAULT_OPERATORS) if found is not None]
 
 
 def _nmse(form: Expression, y: np.ndarray) -> float:
@@ -160,3 +164,19 @@ def test_a_constant_target_or_constant_inputs_give_no_structural_forms() -> None
     assert list(structural_forms(Problem(as_sample(X), np.ones(400)), np.random.default_rng(0))) == []
     flat = as_sample(np.ones((400, 2)))
     assert list(structural_forms(Problem(flat, RNG.normal(size=400)), np.random.default_rng(0))) == []
+
+
+def test_a_smooth_law_is_not_doubtful_and_noise_is() -> None:
+    rng = np.random.default_rng(0)
+    smooth = Problem(as_sample(X), X[:, 0] ** 2 * X[:, 1])
+    noise = Problem(as_sample(X), rng.normal(size=len(X)))
+    assert not is_doubtful(smooth, rng)
+    assert is_doubtful(noise, rng)
+
+
+def test_structural_forms_of_wide_noise_come_to_an_end() -> None:
+    """Reductions of twelve variables would take minutes and tell nothing: they are not tried."""
+    rng = np.random.default_rng(1)
+    wide = rng.uniform(1.0, 2.0, (300, 12))
+    batches = list(structural_forms(Problem(as_sample(wide), rng.normal(size=300)), rng))
+    assert 0 < len(batches) < 60
