@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from sobolev_novelty.bench.figures import (
     save_figure,
 )
 from sobolev_novelty.bench.gap import gap_table, ground_truth_candidates, judge
+from sobolev_novelty.bench.page import write_page
 from sobolev_novelty.bench.paper import paper_row, paper_rows
 from sobolev_novelty.bench.progress import duration, progress_table
 from sobolev_novelty.bench.run import Progress
@@ -282,3 +284,33 @@ def test_the_progress_table_shows_what_runs_and_what_is_left() -> None:
     assert "1 min 01 s" in text
     assert "and 3 more" in text
     assert duration(0) == "0 s"
+
+
+def test_a_page_has_tables_figures_and_how_it_was_made(store: Store, tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    gap = gap_table(judge(candidate) for candidate in ground_truth_candidates())
+    content = {"coordinates": "own", "methods": json.loads(gap.to_json(orient="records")), "refusals": {"zoo": 2}}
+    (tmp_path / "gap.json").write_text(json.dumps(content))
+    out = tmp_path / "page" / "results.md"
+    sources = [str(tmp_path / "runs.sqlite"), str(tmp_path / "gap.json")]
+    done = CliRunner().invoke(bench_app, ["page", *sources, "--out", str(out), "--json"])
+    assert done.exit_code == 0, done.output
+    written = [Path(path).name for path in json.loads(done.output)["written"]]
+    assert written == ["results.md", "results_runs.svg", "results_gap.svg"]
+    text = out.read_text()
+    for words in (
+        "20 tasks, seeds 0",
+        "| genetic+novelty |",
+        "Change by guidance",
+        "(results_runs.svg)",
+        "refused 2 ×: zoo",
+    ):
+        assert words in text
+    assert all((out.parent / name).stat().st_size > 1000 for name in written[1:])
+
+
+def test_a_page_refuses_what_is_neither_store_nor_gap(tmp_path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(DataError, match="was not written by 'sobolev bench gap --json'"):
+        write_page([tmp_path / "other.json"], tmp_path / "results.md")

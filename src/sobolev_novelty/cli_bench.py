@@ -144,13 +144,33 @@ def gap_command(
     if figure is not None:
         save_figure(novelty_against_complexity(table), figure)
     if as_json:
-        content = {"methods": json.loads(table.to_json(orient="records")), "refusals": refusals(judgements)}
+        content = {
+            "coordinates": coordinates,
+            "methods": json.loads(table.to_json(orient="records")),
+            "refusals": refusals(judgements),
+        }
         _deliver(json.dumps(content), out)
         return
     text = qualification_table(table, coordinates=coordinates).render(form)
     if form == "md":
         text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
     _deliver(text, out)
+
+
+@bench_app.command("page")
+def page_command(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Stores (.sqlite), and what 'bench gap --json' wrote (.json), in order.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="Markdown file; figures are written beside it.")],
+    as_json: Json = False,
+) -> None:
+    """Write one page with every table and figure that stored runs give."""
+    from sobolev_novelty.bench.page import write_page
+
+    written = [str(path) for path in write_page(sources, out)]
+    typer.echo(json.dumps({"written": written}) if as_json else "\n".join(written))
 
 
 def _deliver(text: str, out: Path | None) -> None:

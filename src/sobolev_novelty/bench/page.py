@@ -1,0 +1,107 @@
+"""One Markdown page with every table and figure that stored runs give, for the docs or a supplement."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sobolev_novelty.bench.store import Store
+from sobolev_novelty.bench.tables import (
+    ablation_table,
+    difference_table,
+    guided_pairs,
+    qualification_table,
+    results_table,
+    suite_title,
+)
+from sobolev_novelty.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def write_page(sources: Sequence[str | Path], out: str | Path) -> list[Path]:
+    """Write the page and its figures beside it.
+
+    Parameters
+    ----------
+    sources : sequence of path
+        Stores (``.sqlite``), and results of ``sobolev bench gap --json`` (``.json``), in the order of the page.
+    out : path
+        The Markdown file. Figures are called ``<stem>_<store>.svg``.
+
+    Returns
+    -------
+    list of Path
+        Everything written.
+    """
+    out = Path(out)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    parts = [f"# Results\n\nMade by `sobolev bench page`; no number is copied by hand.\n\n{_command(sources, out)}\n"]
+    for source in map(Path, sources):
+        figure = out.with_name(f"{out.stem}_{source.stem}.svg")
+        if source.suffix == ".json":
+            parts.append(_gap_part(source, figure))
+        else:
+            parts.append(_store_part(source, figure))
+        if figure.is_file():
+            written.append(figure)
+    out.write_text("\n".join(parts), encoding="utf-8")
+    return [out, *written]
+
+
+def _command(sources: Sequence[str | Path], out: Path) -> str:
+    return f"```\nsobolev bench page {' '.join(str(source) for source in sources)} --out {out}\n```"
+
+
+def _store_part(path: Path, figure: Path) -> str:
+    from sobolev_novelty.bench.figures import derivative_ablation, rank_plane, save_figure
+
+    store = Store(path, read_only=True)
+    settings, frame = store.settings(), store.frame()
+    if frame.empty:
+        raise DataError(f"'{path}' has no finished rows. Run the experiment first.")
+    suite = str(settings.get("suite", "whitebox"))
+    lines = [f"## {suite_title(suite)}: {path.stem}", "", _circumstances(settings, frame), ""]
+    if any("," in method for method in frame["method"].unique()):
+        save_figure(derivative_ablation(frame), figure)
+        return "\n".join([*lines, ablation_table(frame).render("md"), _image(figure, "Derivative ablation")])
+    for noise in sorted(frame["noise"].unique()):
+        lines.append(results_table(frame, suite, noise=noise).render("md"))
+        if guided_pairs(frame[frame["noise"] == noise]["method"].unique()):
+            lines.append(difference_table(frame, suite, noise=noise).render("md"))
+    if suite in ("whitebox", "blackbox") and 0.0 in set(frame["noise"]):
+        save_figure(rank_plane(frame, suite), figure)
+        lines.append(_image(figure, "Accuracy against complexity, ranks and Pareto tiers"))
+    return "\n".join(lines)
+
+
+def _circumstances(settings: dict[str, Any], frame: pd.DataFrame) -> str:
+    commits = ", ".join(sorted({str(commit)[:10] for commit in frame["commit"]}))
+    seeds = ", ".join(str(seed) for seed in sorted(frame["seed"].unique()))
+    limits = f"{settings.get('budget', '?')} seconds a run, at most {settings.get('max_train_rows', '?')} training rows"
+    return f"{frame['task'].nunique()} tasks, seeds {seeds}, {limits}, one core. {len(frame)} runs; commits {commits}."
+
+
+def _gap_part(path: Path, figure: Path) -> str:
+    import pandas as pd
+
+    from sobolev_novelty.bench.figures import novelty_against_complexity, save_figure
+
+    content = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        table = pd.DataFrame(content["methods"])
+        coordinates, refusals = content["coordinates"], content["refusals"]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"'{path}' was not written by 'sobolev bench gap --json': {error!r}.") from error
+    save_figure(novelty_against_complexity(table), figure)
+    lines = [f"## Structural gap: {path.stem}", "", qualification_table(table, coordinates=coordinates).render("md")]
+    lines += [f"- refused {count} ×: {reason}" for reason, count in refusals.items()]
+    return "\n".join([*lines, "", _image(figure, "Novelty against complexity")])
+
+
+def _image(path: Path, words: str) -> str:
+    return f"![{words}]({path.name})\n"
