@@ -9,7 +9,7 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.scoring import base_score, nmse
+from sobolev_novelty.scoring import base_score, expected_error, nmse
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fits import simple_number
 from sobolev_novelty.search.front import ParetoFront, select
@@ -60,7 +60,8 @@ def test_the_printed_expression_has_the_reported_error() -> None:
     for candidate in result.front:
         error = nmse(y, evaluate(candidate.expression, SAMPLE))
         np.testing.assert_allclose(candidate.nmse, error, rtol=1e-6)
-        np.testing.assert_allclose(candidate.score, base_score(error, candidate.complexity), rtol=1e-6)
+        expected = base_score(expected_error(error, candidate.complexity, len(y)), candidate.complexity)
+        np.testing.assert_allclose(candidate.score, expected, rtol=1e-6)
 
 
 def test_terms_that_vanish_are_dropped() -> None:

@@ -19,9 +19,11 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.forms import Form, free_constants
 
-#: Levenberg–Marquardt iterations of every candidate, and of those that reach for the front.
+#: Levenberg–Marquardt iterations of every candidate, and, after as many again, of those that reach for the front and
+#: whose error fell to this share by them.
 FIT_ITERATIONS = 8
 POLISH_ITERATIONS = 60
+STILL_MOVING = 0.98
 #: A term whose size is below this share of the target's is dropped where the error allows it.
 NEGLIGIBLE = 1e-7
 #: Fits better than this have their constants moved to simple numbers where the error allows it.
@@ -144,10 +146,17 @@ def clean_up(fitter: Fitter, fitted: Sequence[Fitted]) -> list[Fitted]:
 
     A step is kept only if it does not raise the error beyond rounding.
     """
-    open_ones = [i for i, f in enumerate(fitted) if not f.is_converged]
     result = list(fitted)
-    for i, polished in zip(open_ones, fitter.fit([fitted[i].form for i in open_ones], POLISH_ITERATIONS), strict=True):
-        result[i] = min(result[i], polished, key=lambda f: f.nmse)
+    open_ones = [i for i, f in enumerate(fitted) if not f.is_converged]
+    for n_iterations in (FIT_ITERATIONS, POLISH_ITERATIONS):
+        refitted = fitter.fit([result[i].form for i in open_ones], n_iterations)
+        going_on = []
+        for i, better in zip(open_ones, refitted, strict=True):
+            # Of a fit that hardly moves any more nothing is to be had; most of them do not.
+            if better.nmse < STILL_MOVING * result[i].nmse and not better.is_converged:
+                going_on.append(i)
+            result[i] = min(result[i], better, key=lambda f: f.nmse)
+        open_ones = going_on
     result = [_without_negligible(fitter, f) for f in result]
     return [_snapped(fitter, f) if f.nmse < SNAP_NMSE else f for f in result]
 
