@@ -10,10 +10,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sobolev_novelty.bench.methods import find_method
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.peers import from_gplearn, from_model, from_pyoperon, from_pysindy, from_pysr, read_hall_of_fame
+from sobolev_novelty.peers import (
+    from_ffx,
+    from_gplearn,
+    from_hroch,
+    from_model,
+    from_pyoperon,
+    from_pysindy,
+    from_pysr,
+    read_hall_of_fame,
+)
 from sobolev_novelty.peers.pysr import FrontEntry, best_entry
 
 RNG = np.random.default_rng(0)
@@ -190,5 +200,42 @@ def test_anything_with_a_sympy_method_will_do_and_other_things_are_refused() -> 
             return sympy.sin(sympy.Symbol("x0")) + 1
 
     np.testing.assert_allclose(evaluate(from_model(Model()), X), np.sin(X[:, 0]) + 1)
-    with pytest.raises(ParameterError, match="'model' must be a fitted model of gplearn, pyoperon, pysindy, pysr"):
+    with pytest.raises(
+        ParameterError, match="'model' must be a fitted model of HROCH, ffx, gplearn, pyoperon, pysindy, pysr"
+    ):
         from_model(3)
+
+
+def test_ffx_models_are_evaluated_as_ffx_does() -> None:
+    ffx = pytest.importorskip("ffx")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = ffx.FFXRegressor().fit(np.abs(X), Y)
+        for found in model.models_:
+            np.testing.assert_allclose(
+                evaluate(from_ffx(found), np.abs(FRESH)), found.simulate(np.abs(FRESH)), rtol=1e-9, atol=1e-9
+            )
+        np.testing.assert_allclose(evaluate(from_model(model), np.abs(X)), model.predict(np.abs(X)), rtol=1e-9)
+    assert set(from_ffx(model, names=["u", "v", "w"]).variables) <= {"u", "v", "w"}
+
+
+def test_every_base_of_ffx_is_known() -> None:
+    bases = pytest.importorskip("ffx.core.bases")
+    models = pytest.importorskip("ffx.core.models")
+    operators = [bases.OperatorBase(bases.SimpleBase(1, 2), number, thr=0.5) for number in range(1, 7)]
+    product = bases.ProductBase(bases.SimpleBase(0, -1), operators[0])
+    model = models.FFXModel(
+        [1.0, *range(2, 9)], [*operators, product], [0.5], [bases.SimpleBase(2, 2)], ["a", "b", "c"]
+    )
+    np.testing.assert_allclose(evaluate(from_ffx(model), FRESH), model.simulate(FRESH), rtol=1e-9)
+    assert str(from_ffx(models.ConstantModel(2.5, 3))) == "2.5"
+
+
+def test_hroch_models_are_evaluated_as_hroch_does() -> None:
+    pytest.importorskip("HROCH")
+    found = find_method("hroch")(X, Y, seed=0, budget=0.5)
+    assert np.isfinite(evaluate(found.expression, X)).all()
+    model = SimpleNamespace(sexpr_="((x0*x2)-(sqrt(x1)/cosh(x0)))")
+    assert set(from_hroch(model, names=["u", "v", "w"]).variables) == {"u", "v", "w"}
+    with pytest.raises(ParameterError, match="must be a fitted HROCH regressor"):
+        from_hroch(SimpleNamespace())

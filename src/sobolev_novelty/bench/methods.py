@@ -101,15 +101,17 @@ def _search(engine: str, *, novelty: bool) -> Method:
         seed: int,
         budget: float,
         guidance: dict[str, Any] | None = None,
+        engine_options: dict[str, Any] | None = None,
         max_evaluations: int | None = None,
         **options: Any,
     ) -> MethodResult:
         from sobolev_novelty.search.engine import SobolevGuidance
         from sobolev_novelty.search.loop import Budget
         from sobolev_novelty.search.regressor import SymbolicRegressor
+        from sobolev_novelty.search.storage import engine_named
 
         model = SymbolicRegressor(
-            engine=engine,
+            engine=engine_named(engine).set_params(**(engine_options or {})),
             novelty=SobolevGuidance(**guidance) if guidance else novelty,
             budget=Budget(seconds=budget, max_evaluations=max_evaluations),
             random_state=seed,

@@ -16,7 +16,7 @@ from sobolev_novelty.errors import require
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray
-from sobolev_novelty.peers import from_gplearn, from_pyoperon, from_pysindy
+from sobolev_novelty.peers import from_ffx, from_gplearn, from_hroch, from_pyoperon, from_pysindy
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 
@@ -97,3 +97,31 @@ def pysindy(X: FloatArray, y: FloatArray, *, seed: int, budget: float, degree: i
         if error < 0.99 * best_error and best_error > 1e-20 * scale**2:
             best, best_error = expression, error
     return MethodResult(best, evaluations=len(thresholds), sn_calls=0)
+
+
+@method("ffx")
+def ffx(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResult:
+    """FFX, which has neither a seed nor a time limit: of its front the model with the least error, as its regressor
+    chooses."""
+    module = require("ffx", extra="bench")
+    model = module.FFXRegressor().fit(X, y)
+    return MethodResult(from_ffx(model), evaluations=len(model.models_), sn_calls=0)
+
+
+@method("hroch")
+def hroch(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+    """HROCH for the whole budget, in double precision."""
+    from sklearn.utils.validation import validate_data
+
+    module = require("HROCH", extra="bench")
+
+    class Regressor(module.SymbolicRegressor):  # type: ignore[misc, name-defined]
+        """Written for scikit-learn before 1.6, whose two private names it uses."""
+
+        _estimator_type = "regressor"
+
+        def _validate_data(self, *arguments: Any, **checks: Any) -> Any:
+            return validate_data(self, *arguments, **checks)
+
+    settings = {"num_threads": 1, "precision": "f64", "time_limit": budget, "random_state": seed, **options}
+    return MethodResult(from_hroch(Regressor(**settings).fit(X, y)), sn_calls=0)

@@ -12,14 +12,27 @@ from typing import Any
 from sobolev_novelty.convert import from_sympy
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.peers.ffx import from_ffx
 from sobolev_novelty.peers.gplearn import from_gplearn
+from sobolev_novelty.peers.hroch import from_hroch
 from sobolev_novelty.peers.pyoperon import from_pyoperon
 from sobolev_novelty.peers.pysindy import from_pysindy
 from sobolev_novelty.peers.pysr import from_pysr, read_hall_of_fame
 
-__all__ = ["from_gplearn", "from_model", "from_pyoperon", "from_pysindy", "from_pysr", "read_hall_of_fame"]
+__all__ = [
+    "from_ffx",
+    "from_gplearn",
+    "from_hroch",
+    "from_model",
+    "from_pyoperon",
+    "from_pysindy",
+    "from_pysr",
+    "read_hall_of_fame",
+]
 
 _READERS: dict[str, Callable[..., Expression]] = {
+    "HROCH": from_hroch,
+    "ffx": from_ffx,
     "gplearn": from_gplearn,
     "pyoperon": from_pyoperon,
     "pysindy": from_pysindy,
@@ -33,8 +46,8 @@ def from_model(model: Any, names: Sequence[str] | None = None) -> Expression:
     Parameters
     ----------
     model : object
-        A fitted model of gplearn, pyoperon, PySINDy (one target) or PySR, anything with a method ``sympy()`` or
-        ``sympify()`` that returns one SymPy expression, or an estimator of this package.
+        A fitted model of FFX, gplearn, HROCH, pyoperon, PySINDy (one target) or PySR, anything with a method
+        ``sympy()`` or ``sympify()`` that returns one SymPy expression, or an estimator of this package.
     names : sequence of str, optional
         Names for the inputs, in the order of the columns; ``x0, x1, …`` by default, or the model's own where it has
         any.
