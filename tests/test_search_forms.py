@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sobolev_novelty.data import as_sample
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.search import forms
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS
 from sobolev_novelty.search.forms import ONE, assemble, free_constants, split_form, tidy
+from sobolev_novelty.search.variation import Vocabulary, as_form, mutated, random_genome
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 3))
 
@@ -71,3 +77,25 @@ def test_the_terms_of_a_form_span_its_values(text: str) -> None:
 
 def test_vanished_parts_are_not_printed() -> None:
     assert str(tidy(parse("0*x0 + sin(x1 + 0) - 1*x2"))) == "sin(x1) - x2"
+
+
+@given(st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_looking_up_how_a_term_is_written_changes_nothing(seed: int) -> None:
+    """Assembling must not depend on what was assembled before: a search is deterministic."""
+    rng = np.random.default_rng(seed)
+    vocabulary = Vocabulary.of(("x0", "x1"), (1.0, 1.0), DEFAULT_OPERATORS, 6, 25)
+    for _ in range(5):
+        genome = random_genome(vocabulary, rng)
+        for _ in range(3):
+            genome = mutated(genome, vocabulary, rng)
+        try:
+            terms = split_form(as_form(genome)).terms
+        except ExpressionError:
+            continue
+        moved = [term.with_constants(rng.normal(0.0, 2.0, len(term.constants)).tolist()) for term in terms]
+        weights = rng.normal(size=len(terms)).tolist()
+        warm = assemble(moved, weights)
+        forms._TIDY.clear()
+        assert assemble(moved, weights) == warm
+        assert assemble(moved, weights) == warm

@@ -30,6 +30,10 @@ _POWERS = {"square": 2.0, "cube": 3.0, "sqrt": 0.5, "inv": -1.0}
 _POW, _DIV, _MUL, _ADD, _SUB, _NEG = (OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg"))
 
 
+#: Larger numbers stay inside an exponential.
+MAX_EXPONENT = 300.0
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """The terms of a form, without their coefficients, and which of the terms' constants are free.
@@ -101,7 +105,7 @@ def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expr
     """
     parts: Sum = []
     for term, coefficient in zip(terms, coefficients, strict=True):
-        parts += _times(_sum_of(term, tidy=True), float(coefficient))
+        parts += _times(_tidied(term), float(coefficient))
     return _build([part for part in parts if part[0] != 0.0])
 
 
@@ -164,6 +168,48 @@ def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
 
     whole: Sum = expression.fold(leaf, node)
     return tuple(whole)
+
+
+#: Terms that were tidy already, without the values of their constants.
+_TIDY: set[tuple[object, ...]] = set()
+_MAX_TIDY = 1 << 16
+
+
+def _tidied(term: Expression) -> Sum:
+    """The canonical sum of a fitted term.
+
+    A fit changes numbers and hardly ever how a term is written, so that is looked up by the term without its numbers:
+    only their signs are kept, and the values 0, 1 and -1, on which the writing depends.
+    """
+    key = tuple(
+        [
+            token if not isinstance(token, float) or token in (0.0, 1.0, -1.0) else ... if token > 0.0 else None
+            for token in term.tokens
+        ]
+    )
+    if key in _TIDY:
+        return [(1.0, False, term)]
+    parts = _sum_of(term, tidy=True)
+    if len(parts) == 1 and parts[0] == (1.0, False, term) and _writing_is_fixed(term):
+        if len(_TIDY) >= _MAX_TIDY:
+            _TIDY.clear()
+        _TIDY.add(key)
+    return parts
+
+
+def _writing_is_fixed(term: Expression) -> bool:
+    """Whether other numbers of the same signs leave the writing as it is: not where a function of numbers alone may
+    leave its domain, nor where one is too large to be taken out of an exponential."""
+    if any(abs(c) > MAX_EXPONENT for c in term.constants):
+        return False
+    numbers_alone = []
+
+    def node(op: Operator, operands: tuple[bool, ...]) -> bool:
+        numbers_alone.append(not any(operands))
+        return any(operands)
+
+    term.fold(lambda token: isinstance(token, str), node)
+    return not any(numbers_alone)
 
 
 def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
@@ -265,7 +311,7 @@ def _exp(operand: Sum) -> Sum | None:
     """exp(a + s) = exp(a) exp(s): the constant repeats the coefficient."""
     constant = sum(c for c, _, e in operand if e is None)
     rest = [part for part in operand if part[2] is not None]
-    if len(rest) == len(operand) or abs(constant) > 300.0:
+    if len(rest) == len(operand) or abs(constant) > MAX_EXPONENT:
         return None
     return [(math.exp(constant), True, _apply(OPERATORS["exp"], _build(rest)))]
 

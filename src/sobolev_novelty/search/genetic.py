@@ -248,10 +248,14 @@ class Genetic(Engine):
         return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
-        """Shorter spellings of the best, each tried once: factored, and without parts that are nothing but rounding."""
+        """Shorter spellings of the best, each tried once: factored, and without parts that are nothing but rounding.
+
+        The very best in each generation, some more in every third: most of them are overtaken before it would matter.
+        """
         sample = state.compared
         assert sample is not None
-        fresh = [c.expression for c in state.population[:N_REWRITTEN] if c.expression not in state.rewritten]
+        n_best = N_REWRITTEN if state.generation % 3 == 0 else 1
+        fresh = [c.expression for c in state.population[:n_best] if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
         forms = []
         for old in (e for e in fresh if e.complexity <= 80):
