@@ -24,6 +24,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive
 from sobolev_novelty.projection import conditional_residuals
 from sobolev_novelty.report import novelty
+from sobolev_novelty.search.division import with_proper_fractions
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
@@ -248,7 +249,7 @@ class Genetic(Engine):
         return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
-        """Shorter spellings of the best, each tried once: factored, and without parts that are nothing but rounding.
+        """Shorter spellings of the best, each tried once: factored, divided out, without parts that are only rounding.
 
         The very best in each generation, some more in every third: most of them are overtaken before it would matter.
         """
@@ -259,7 +260,12 @@ class Genetic(Engine):
         state.rewritten.update(fresh)
         forms = []
         for old in (e for e in fresh if e.complexity <= 80):
-            spellings = (factored(old), factored(flattened(old, through_roots=True)), _thinned(old, sample))
+            spellings = (
+                factored(old),
+                factored(flattened(old, through_roots=True)),
+                factored(with_proper_fractions(old)),
+                _thinned(old, sample),
+            )
             forms += [new for new in spellings if new.complexity < old.complexity]
         return forms
 

@@ -1,0 +1,124 @@
+"""Quotients of sums as a whole part and a proper fraction: often shorter, and in terms that stand for themselves."""
+
+from __future__ import annotations
+
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.search.structure.algebra import product, weighted_sum
+from sobolev_novelty.terms import Product, products_of
+
+#: Sums with more terms than this are not divided.
+MAX_TERMS = 12
+#: Coefficients this small beside those they come from have cancelled.
+CANCELLED = 1e-9
+_DIV = OPERATORS["div"]
+#: Marks the terms of the denominator while both sums are taken apart together; no name a user can give.
+_MARK = "\0denominator"
+
+Powers = frozenset[tuple[int, float]]
+Polynomial = dict[Powers, float]
+
+
+def with_proper_fractions(expression: Expression) -> Expression:
+    """The expression with every quotient of sums divided out where that is shorter.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> str(with_proper_fractions(parse("(x**2 + x + y)/(x + 1)")))
+    'x + y/(x + 1)'
+    """
+    for position, token in enumerate(expression.tokens):
+        if token is _DIV:
+            quotient = expression.subtree(position)
+            divided = _divided(*quotient.children)
+            if divided is not None and len(divided) < len(quotient):
+                return with_proper_fractions(expression.replace(position, divided))
+    return expression
+
+
+def _divided(above: Expression, below: Expression) -> Expression | None:
+    """Whole part plus remainder over the denominator; None where nothing divides out."""
+    marked = Expression.of("add", above, Expression.of("mul", below, _MARK))
+    bases, terms, is_complete = products_of(marked, max_terms=2 * MAX_TERMS)
+    if not is_complete:
+        return None
+    mark = bases.index(Expression.of(_MARK)) if Expression.of(_MARK) in bases else -1
+    denominator = _polynomial([(c, _without(powers, mark)) for c, powers in terms if mark in powers])
+    rest = _polynomial([(c, powers) for c, powers in terms if mark not in powers])
+    if not 2 <= len(denominator) <= MAX_TERMS or not 2 <= len(rest) <= MAX_TERMS:
+        return None
+    leading = max(denominator, key=_degree)
+    whole: Polynomial = {}
+    while len(whole) < MAX_TERMS and (step := _next_step(rest, leading)) is not None:
+        target, powers = step
+        whole[powers] = rest[target] / denominator[leading]
+        rest = _minus(rest, denominator, powers, whole[powers])
+    if not whole:
+        return None
+    parts = _parts(whole, bases)
+    if rest:
+        parts.append((1.0, Expression.of("div", weighted_sum(_parts(rest, bases)), below)))
+    return weighted_sum(parts)
+
+
+def _next_step(rest: Polynomial, leading: Powers) -> tuple[Powers, Powers] | None:
+    """The term of highest degree that the leading term of the denominator divides, and their quotient."""
+    for target in sorted(rest, key=_degree, reverse=True):
+        quotient = _quotient(target, leading)
+        if quotient is not None:
+            return target, quotient
+    return None
+
+
+def _degree(powers: Powers) -> tuple[float, list[tuple[int, float]]]:
+    """Total degree, then the powers: an order in which subtracting only adds smaller terms."""
+    return sum(power for _, power in powers), sorted(powers, reverse=True)
+
+
+def _minus(rest: Polynomial, denominator: Polynomial, powers: Powers, coefficient: float) -> Polynomial:
+    left = dict(rest)
+    for other, c in denominator.items():
+        key = _times(powers, other)
+        before = left.get(key, 0.0)
+        after = before - coefficient * c
+        if abs(after) <= CANCELLED * max(abs(before), abs(coefficient * c)):
+            left.pop(key, None)
+        else:
+            left[key] = after
+    return left
+
+
+def _quotient(a: Powers, b: Powers) -> Powers | None:
+    """a / b where b divides a, that is, with no negative power."""
+    powers = dict(a)
+    for base, power in b:
+        powers[base] = powers.get(base, 0.0) - power
+    return None if any(power < 0.0 for power in powers.values()) else _key(powers)
+
+
+def _times(a: Powers, b: Powers) -> Powers:
+    powers = dict(a)
+    for base, power in b:
+        powers[base] = powers.get(base, 0.0) + power
+    return _key(powers)
+
+
+def _key(powers: dict[int, float]) -> Powers:
+    return frozenset((base, power) for base, power in powers.items() if power)
+
+
+def _without(powers: dict[int, float], base: int) -> dict[int, float]:
+    return {other: power for other, power in powers.items() if other != base}
+
+
+def _polynomial(terms: list[Product]) -> Polynomial:
+    found: Polynomial = {}
+    for coefficient, powers in terms:
+        key = _key(powers)
+        found[key] = found.get(key, 0.0) + coefficient
+    return {key: c for key, c in found.items() if c}
+
+
+def _parts(polynomial: Polynomial, bases: list[Expression]) -> list[tuple[float, Expression]]:
+    return [(c, product([(bases[base], power) for base, power in sorted(powers)])) for powers, c in polynomial.items()]
