@@ -44,3 +44,18 @@ def test_a_factored_expression_is_the_same_function_and_not_longer(expression: E
 )
 def test_common_factors_are_taken_out(text: str, short: str) -> None:
     assert factored(parse(text)).complexity <= parse(short).complexity
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        ("sqrt(x2*(x2 - 2*x1) + x0*(x0 - 2) + 1 + square(x1))", "sqrt(square(x2 - x1) + square(x0 - 1))"),
+        ("x0**2 + 4*x0*x1 + 4*x1**2 + 3", "square(x0 + 2*x1) + 3"),
+        ("-x0**2 + 2*x0*x1 - x1**2", "-square(x0 - x1)"),
+        ("x0**4 - 2*x0**2*sin(x1) + sin(x1)**2", "square(square(x0) - sin(x1))"),
+    ],
+)
+def test_perfect_squares_are_completed(text: str, short: str) -> None:
+    found = factored(parse(text))
+    assert found.complexity <= parse(short).complexity
+    np.testing.assert_allclose(_values(found), _values(parse(text)), rtol=1e-9, atol=1e-12)

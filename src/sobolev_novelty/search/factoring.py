@@ -47,7 +47,7 @@ def _factored_once(expression: Expression) -> Expression:
         return min(expression, inner, key=len)
     # Only shorter bases: the recursion ends. A base that is a product of sums may be shorter distributed.
     shortened = [factored(base) if len(base) < len(inner) else _with_short_operands(base) for base in bases]
-    return min(expression, inner, _written(terms, shortened), key=len)
+    return min(expression, inner, _written(terms, shortened), _with_squares(terms, shortened), key=len)
 
 
 #: Operators a product is seen through, and the powers they take.
@@ -160,6 +160,38 @@ def _written(terms: Sum, bases: list[Expression]) -> Expression:
     if not outside:
         return whole
     return Expression.of("add", whole, _written(outside, bases))
+
+
+def _with_squares(terms: Sum, bases: list[Expression]) -> Expression:
+    """The sum with perfect squares written as such: a² - 2ab + b² is (a - b)²."""
+    rest = list(terms)
+    squares = []
+    while (found := _perfect_square(rest)) is not None:
+        i, j, k = found
+        (p, u), (q, v), (cross, _) = rest[i], rest[j], rest[k]
+        halves = [product([(bases[base], power / 2.0) for base, power in powers.items()]) for powers in (u, v)]
+        ratio = math.sqrt(q / p) * (1.0 if cross * p > 0.0 else -1.0)
+        squares.append((p, Expression.of("square", weighted_sum([(1.0, halves[0]), (ratio, halves[1])]))))
+        rest = [term for n, term in enumerate(rest) if n not in found]
+    written = [weighted_sum(squares)] if squares else []
+    if rest:
+        written.append(_written(rest, bases))
+    return written[0] if len(written) == 1 else Expression.of("add", *written)
+
+
+def _perfect_square(terms: Sum) -> tuple[int, int, int] | None:
+    """Places of p·u², q·v² and ±2√(pq)·u·v, if there are such."""
+    even = [i for i, (_, powers) in enumerate(terms) if all(power % 2.0 == 0.0 for power in powers.values())]
+    for n, i in enumerate(even):
+        for j in even[n + 1 :]:
+            (p, u), (q, v) = terms[i], terms[j]
+            if p * q <= 0.0:
+                continue
+            middle = {base: (u.get(base, 0.0) + v.get(base, 0.0)) / 2.0 for base in {*u, *v}}
+            for k, (cross, powers) in enumerate(terms):
+                if k not in (i, j) and powers == middle and math.isclose(cross * cross, 4.0 * p * q, rel_tol=1e-9):
+                    return i, j, k
+    return None
 
 
 def _best_factor(terms: Sum) -> tuple[int, float] | None:

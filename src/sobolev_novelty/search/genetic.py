@@ -28,6 +28,7 @@ from sobolev_novelty.search.division import with_proper_fractions
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.front import EXACT_NMSE
 from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.structure.pursuit import pursue
@@ -180,8 +181,9 @@ class Genetic(Engine):
     def observe(self, state: State, scored: list[Candidate]) -> State:
         assert isinstance(state, GeneticState)
         distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
-        # Sorting is stable: of equals the one found first stays in front.
-        ranked = sorted(distinct.values(), key=lambda c: (-c.score, c.complexity))
+        # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
+        # of equals the one found first stays in front.
+        ranked = sorted(distinct.values(), key=lambda c: (c.nmse >= EXACT_NMSE, -c.score, c.complexity))
         state.population = ranked[: self.population_size]
         kept = {c.expression for c in state.population}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
@@ -255,8 +257,8 @@ class Genetic(Engine):
         """
         sample = state.compared
         assert sample is not None
-        n_best = N_REWRITTEN if state.generation % 3 == 0 else 1
-        fresh = [c.expression for c in state.population[:n_best] if c.expression not in state.rewritten]
+        best = state.population[: N_REWRITTEN if state.generation % 3 == 0 else 1]
+        fresh = [c.expression for c in best if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
         forms = []
         for old in (e for e in fresh if e.complexity <= 80):

@@ -23,8 +23,9 @@ from sobolev_novelty.search.front import EXACT_NMSE, ParetoFront, select
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
-#: Evaluations granted after the first exact fit, to find a simpler equivalent.
+#: Evaluations and rounds granted after the first exact fit, to find a simpler equivalent; the engine must have seen it.
 GRACE_EVALUATIONS = 512
+GRACE_ROUNDS = 2
 #: Rows on which the values of forms without free constants are compared.
 FINGERPRINT_ROWS = 16
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
@@ -156,6 +157,7 @@ def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generat
         search.stop_reason = "The engine has nothing more to propose."
         return state
     before = search.n_evaluations
+    search.n_rounds += 1
     scored = search.evaluate(proposals)
     state = engine.observe(state, scored)
     search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == before else 0
@@ -180,7 +182,8 @@ class _Search:
     n_novelty_calls: int = 0
     idle_rounds: int = 0
     started: float = field(default_factory=time.perf_counter)
-    exact_since: int | None = None
+    n_rounds: int = 0
+    exact_since: tuple[int, int] | None = None  # evaluations and rounds at the first exact fit
     seen: dict[Expression, Candidate] = field(default_factory=dict)  # by the form as proposed
     fits: dict[frozenset[Expression], Candidate] = field(default_factory=dict)  # by its terms
     prints: dict[frozenset[bytes], Candidate] = field(default_factory=dict)  # by its values
@@ -308,18 +311,17 @@ class _Search:
 
     def check_budget(self) -> None:
         if self.exact_since is None and any(c.nmse < EXACT_NMSE for c in self.front):
-            self.exact_since = self.n_evaluations
+            self.exact_since = self.n_evaluations, self.n_rounds
         limit = self.budget.max_evaluations
         if limit is not None and self.n_evaluations >= limit:
             self.stop_reason = f"The budget of {limit} evaluations is spent."
         elif self.budget.seconds is not None and self.seconds >= self.budget.seconds:
             self.stop_reason = f"The budget of {self.budget.seconds:g} seconds is spent."
-        elif (
-            self.budget.stop_when_exact
-            and self.exact_since is not None
-            and self.n_evaluations >= self.exact_since + GRACE_EVALUATIONS
-        ):
+        elif self.budget.stop_when_exact and self.exact_since is not None and self.is_grace_over(*self.exact_since):
             self.stop_reason = "The fit is exact up to rounding."
+
+    def is_grace_over(self, n_evaluations: int, n_rounds: int) -> bool:
+        return self.n_evaluations >= n_evaluations + GRACE_EVALUATIONS and self.n_rounds >= n_rounds + GRACE_ROUNDS
 
     def report(self) -> None:
         progress = Progress(self.front, self.n_evaluations, self.n_novelty_calls, self.seconds)
