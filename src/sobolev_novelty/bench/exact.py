@@ -164,9 +164,8 @@ def _answer(model_text: str, truth_text: str) -> tuple[bool, str]:
     from sobolev_novelty.parsing import parse
 
     def rounded(e: sympy.Expr) -> sympy.Expr:
-        floats = {a: sympy.Float(round(float(a), 3)) for a in e.atoms(sympy.Float)}
-        whole = {a: sympy.Integer(int(f)) for a, f in floats.items() if float(f).is_integer()}
-        return e.xreplace({**floats, **whole})
+        # As fractions: SymPy does not see that arcsin(0.5*x) and arcsin(x/2) are the same.
+        return e.xreplace({a: sympy.Rational(str(round(float(a), 3))) for a in e.atoms(sympy.Float)})
 
     # Inputs are positive or of either sign; "real" is all that may be assumed for every task.
     model, truth = (to_sympy(parse(text)) for text in (model_text, truth_text))

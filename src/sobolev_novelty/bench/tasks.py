@@ -32,7 +32,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, ParseError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
 from sobolev_novelty.parsing import parse
@@ -96,8 +96,8 @@ class Task:
 
     @property
     def expression(self) -> Expression:
-        """The truth, in the task's own names."""
-        return parse(self.formula)
+        """The truth, in the task's own names: an input called ``e`` is not Euler's number."""
+        return parse(self.formula, names=self.variables, variables="names")
 
     @property
     def positional_expression(self) -> Expression:
@@ -188,9 +188,10 @@ def _formula_task(name: str, row: object) -> Task:
         tuple(row["inputs"]),
         tuple((float(low), float(high)) for low, high in row["inputs"].values()),
     )
-    unknown = sorted(set(task.expression.variables) - set(task.variables))
-    if unknown:
-        raise DataError(f"[{name}] uses {', '.join(unknown)} without a range in 'inputs'.")
+    try:
+        _ = task.expression
+    except ParseError as error:
+        raise DataError(f"[{name}] has a formula that cannot be read: {error}") from error
     return task
 
 
