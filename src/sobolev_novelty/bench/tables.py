@@ -144,7 +144,7 @@ def results_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> Ben
     rows = []
     for method in _ordered(scores["method"].unique()):
         part = scores[scores["method"] == method]
-        paper = paper_row(suite, method) or (None, None, None)
+        paper = (paper_row(suite, method) if noise == 0.0 else None) or (None, None, None)  # the paper adds no noise
         row: dict[str, Any] = {
             "method": method,
             "tasks": len(part),
@@ -224,7 +224,7 @@ def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> 
     rows = []
     for base, guided in guided_pairs(scores["method"].unique()):
         ours = differences(scores, base, guided)
-        theirs = [paper_row(suite, name) for name in (base, guided)]
+        theirs = [paper_row(suite, name) if noise == 0.0 else None for name in (base, guided)]
         for position, (measure, label) in enumerate(_MEASURES.items()):
             if measure not in ours:
                 continue
