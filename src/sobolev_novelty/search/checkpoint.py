@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from sobolev_novelty.errors import DataError
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, Progress
 from sobolev_novelty.search.storage import read_json, write_json
+from sobolev_novelty.search.units import ToUser
 
 FORMAT = "sobolev-novelty checkpoint"
 #: Seconds between two writings.
@@ -78,7 +78,7 @@ class Checkpoint:
         n_evaluations: int,
         n_novelty_calls: int,
         seconds: float,
-        names: Mapping[str, str] | None = None,
+        written: ToUser,
     ) -> None:
         """Write the state of a run on top of what the earlier run spent."""
         write_json(
@@ -86,20 +86,20 @@ class Checkpoint:
             {
                 "format": FORMAT,
                 "data": self.data,
-                "equations": [str(c.expression.rename(names or {})) for c in front],
+                "equations": [str(written(c.expression)) for c in front],
                 "n_evaluations": self.n_evaluations + n_evaluations,
                 "n_novelty_calls": self.n_novelty_calls + n_novelty_calls,
                 "seconds": self.seconds + seconds,
             },
         )
 
-    def callback(self, names: Mapping[str, str]) -> Callback:
+    def callback(self, written: ToUser) -> Callback:
         """Writes the file every few seconds."""
         last = [time.perf_counter()]
 
         def save(progress: Progress) -> None:
             if time.perf_counter() - last[0] >= INTERVAL:
                 last[0] = time.perf_counter()
-                self.write(progress.front, progress.n_evaluations, progress.n_novelty_calls, progress.seconds, names)
+                self.write(progress.front, progress.n_evaluations, progress.n_novelty_calls, progress.seconds, written)
 
         return save

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
 from sobolev_novelty.search.front import select
 from sobolev_novelty.search.loop import Budget, Callback, Progress
+from sobolev_novelty.search.units import ToUser
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,15 +22,15 @@ MAX_EQUATION_WIDTH = 100
 
 
 @contextmanager
-def live_display(verbose: bool | None, names: Mapping[str, str], budget: Budget) -> Iterator[Callback]:
+def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Iterator[Callback]:
     """A callback that keeps the terminal up to date; a silent one where there is no terminal.
 
     Parameters
     ----------
     verbose : bool or None
         ``None``: only where standard error is a terminal.
-    names : mapping
-        Internal name -> the user's.
+    written : callable
+        Gives a candidate's expression in the user's names and units.
     """
     if not (sys.stderr.isatty() if verbose is None else verbose):
         yield _silent
@@ -40,7 +41,7 @@ def live_display(verbose: bool | None, names: Mapping[str, str], budget: Budget)
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=False) as live:
 
         def show(progress: Progress) -> None:
-            live.update(progress_table(progress, names, budget))
+            live.update(progress_table(progress, written, budget))
 
         yield show
 
@@ -49,7 +50,7 @@ def _silent(progress: Progress) -> None:
     return None
 
 
-def progress_table(progress: Progress, names: Mapping[str, str], budget: Budget) -> Table:
+def progress_table(progress: Progress, written: ToUser, budget: Budget) -> Table:
     """The front as a table, best equation marked, with the pace in the title."""
     from rich.table import Table
 
@@ -64,7 +65,7 @@ def progress_table(progress: Progress, names: Mapping[str, str], budget: Budget)
     table.add_column("equation", overflow="fold")
     best = select(progress.front)
     for candidate in list(progress.front)[-MAX_ROWS_SHOWN:]:
-        text = str(candidate.expression.rename(names))
+        text = str(written(candidate.expression))
         shown = text if len(text) <= MAX_EQUATION_WIDTH else text[: MAX_EQUATION_WIDTH - 1] + "…"
         mark = "▶" if candidate is best else ""
         table.add_row(mark, str(candidate.complexity), f"{candidate.nmse:.3g}", f"{candidate.score:.4f}", shown)

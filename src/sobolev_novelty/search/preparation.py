@@ -1,5 +1,5 @@
 """From the user's table to the problem an engine sees: equal rows merged, columns and rows chosen where there are too
-many.
+many, columns far from one in other units.
 
 Rows are brought into a fixed order and equal ones are merged into one with their joint weight. A row of weight two and
 a row given twice are then the same problem, and the order of the rows does not matter.
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.search.units import Units
 
 #: Rows an engine searches on; constants are polished on all rows afterwards.
 MAX_ROWS = 2000
@@ -39,6 +40,10 @@ class Prepared:
         Chosen columns of the user's table.
     is_complete : bool
         Whether every row of the user's table is in the sample.
+    units : Units
+        What the columns of the sample were divided by.
+    X_user : ndarray of shape (n_features, n_rows)
+        The sample's columns in the user's units.
     """
 
     sample: Sample
@@ -46,6 +51,8 @@ class Prepared:
     weights: FloatArray | None
     columns: tuple[int, ...]
     is_complete: bool
+    units: Units
+    X_user: FloatArray
 
 
 def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.random.Generator) -> Prepared:
@@ -72,8 +79,12 @@ def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.ra
         rows = np.sort(rng.choice(len(y), MAX_ROWS, replace=False))
         X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
     columns = chosen_columns(X, y)
-    sample = Sample(np.ascontiguousarray(X[:, columns].T), tuple(f"x{k}" for k in columns))
-    return Prepared(sample, np.ascontiguousarray(y), weights, tuple(int(k) for k in columns), is_complete)
+    names = tuple(f"x{k}" for k in columns)
+    searched = np.ascontiguousarray(X[:, columns].T)
+    units = Units.of(searched, names)
+    sample = Sample(units.applied(searched, names), names)
+    chosen = tuple(int(k) for k in columns)
+    return Prepared(sample, np.ascontiguousarray(y), weights, chosen, is_complete, units, searched)
 
 
 def merged_rows(

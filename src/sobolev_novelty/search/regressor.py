@@ -29,6 +29,7 @@ from sobolev_novelty.search.loop import Budget, SearchResult, run
 from sobolev_novelty.search.polish import polished, relative_error
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.storage import engine_named, model_from_dict, model_to_dict, read_json, write_json
+from sobolev_novelty.search.units import ToUser
 from sobolev_novelty.signatures import Status
 
 if TYPE_CHECKING:
@@ -147,10 +148,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
         problem = self._problem(prepared, guesses)
-        result = self._search(problem, budget, rng, saved)
+        result = self._search(problem, budget, rng, saved, self._writer(prepared))
         self._store(result, _Data(X, y, weights, names), prepared)
         if saved is not None:
-            saved.write(result.front, result.n_evaluations, result.n_novelty_calls, result.seconds)
+            saved.write(
+                result.front, result.n_evaluations, result.n_novelty_calls, result.seconds, self._writer(prepared)
+            )
             self.n_evaluations_ += saved.n_evaluations
             self.n_novelty_calls_ += saved.n_novelty_calls
         return self
@@ -250,21 +253,30 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
-        forms = tuple(guess.rename(numbered) for guess in guesses)
+        forms = tuple(prepared.units.to_search(guess.rename(numbered)) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
         return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept)
 
+    def _writer(self, prepared: Prepared) -> ToUser:
+        """Candidates' expressions in the user's names and units."""
+        names = {f"x{k}": name for k, name in enumerate(self._names())}
+        return lambda expression: prepared.units.to_user(expression).rename(names)
+
     def _search(
-        self, problem: Problem, budget: Budget, rng: np.random.Generator, saved: Checkpoint | None
+        self,
+        problem: Problem,
+        budget: Budget,
+        rng: np.random.Generator,
+        saved: Checkpoint | None,
+        written: ToUser,
     ) -> SearchResult:
         engine = self._engine()
         if np.ptp(problem.y) == 0.0:
             constant = Expression.of(float(problem.y[0]))
             front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1)),))
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
-        names = {f"x{k}": name for k, name in enumerate(self._names())}
-        with live_display(self.verbose, names, budget) as show:
-            callbacks = [show] if saved is None else [show, saved.callback(names)]
+        with live_display(self.verbose, written, budget) as show:
+            callbacks = [show] if saved is None else [show, saved.callback(written)]
             return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=callbacks)
 
     def _engine(self) -> Engine:
@@ -280,8 +292,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return engine
 
     def _store(self, result: SearchResult, data: _Data, prepared: Prepared) -> None:
-        named = {f"x{k}": name for k, name in enumerate(data.names)}
-        candidates = [data.rated(c.expression.rename(named), c.nmse, prepared.is_complete) for c in result.front]
+        written = self._writer(prepared)
+        candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
         front = ParetoFront().including_all(candidates)
         best = select(front)
         if best is None:
@@ -350,7 +362,7 @@ class _Data:
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
     """The rows of the search with all of the user's columns; those not searched on are 0."""
     table = np.zeros((prepared.sample.n_samples, n_features))
-    table[:, list(prepared.columns)] = prepared.sample.X.T
+    table[:, list(prepared.columns)] = prepared.X_user.T
     return table
 
 

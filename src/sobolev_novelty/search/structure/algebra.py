@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from fractions import Fraction
 
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.operators import OPERATORS, Operator
 
 #: Powers that one or two unary operators give, innermost first.
 _CHEAP = {2.0: ("square",), 3.0: ("cube",), 4.0: ("square", "square"), 6.0: ("cube", "square")}
@@ -160,6 +160,8 @@ def _whole_power(base: Expression, power: object, operators: Collection[str]) ->
         or "mul" not in operators
     ):
         return None
+    if base.head is OPERATORS["exp"]:
+        return Expression.of("exp", Expression.of("mul", power, base.children[0]))
     whole = _repeated(base, int(abs(power)))
     return whole if power > 0.0 else respelled(Expression.of("inv", whole), operators)
 
