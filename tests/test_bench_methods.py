@@ -67,11 +67,9 @@ def test_options_of_the_engine_reach_it() -> None:
         fitted("genetic", 1.0, engine_options={"structure": False})
 
 
-def test_ffx_and_hroch_give_expressions() -> None:
+def test_ffx_gives_an_expression() -> None:
     pytest.importorskip("ffx")
-    pytest.importorskip("HROCH")
     check(fitted("ffx", 1.0), 0.9)
-    check(fitted("hroch", 1.0), 0.0)
 
 
 def test_gplearn_gives_an_expression_and_counts_its_evaluations() -> None:

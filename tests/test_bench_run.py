@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -74,6 +75,14 @@ def test_every_bad_end_has_a_status_and_a_reason(method: str, status: str, word:
     assert word in result["traceback"]
     assert len(result["traceback"]) < 9000
     assert result["machine"]
+
+
+@pytest.mark.skipif(find_spec("HROCH") is None, reason="HROCH is not installed")
+def test_hroch_runs_in_a_process_of_its_own() -> None:
+    plan = experiment({"hroch": {}}, budget=1.0)
+    result = run_isolated(plan.order(Job("strogatz_vdp1", "hroch", 0)))
+    assert result["status"] == "done", result["traceback"]
+    assert result["r2_train"] > 0.5
 
 
 def test_a_prediction_outside_the_domain_is_a_result_without_a_score() -> None:

@@ -16,6 +16,7 @@ from sobolev_novelty.errors import DataError, require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 _OURS, _PAPER, _GUIDED = "#1b5e9e", "#9a9a9a", "#c2410c"
 
@@ -109,6 +110,7 @@ def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_pape
     axes.locator_params(integer=True)
     axes.set_title(suite_title(suite))
     _legend(axes, with_paper=with_paper)
+    _part_labels(axes)
     return figure
 
 
@@ -116,7 +118,33 @@ def _point(axes: Axes, x: float, y: float, label: str, *, source: str) -> None:
     color = _PAPER if source == "paper" else _GUIDED if "+novelty" in label else _OURS
     face = "none" if source == "paper" else color
     axes.scatter([x], [y], s=36, edgecolors=color, facecolors=face, zorder=3)
-    axes.annotate(label, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
+    axes.annotate(label, (x, y), xytext=_OFFSETS[0], textcoords="offset points", fontsize=7, color=color)
+
+
+#: Where a label may stand beside its point, best place first, in points.
+_OFFSETS = ((5, 4), (5, -9), (-5, 4), (-5, -9))
+
+
+def _part_labels(axes: Axes) -> None:
+    """Move each label to the first place beside its point where it covers no other label and no point."""
+    figure = axes.figure
+    figure.canvas.draw()
+    frame = axes.get_window_extent()
+    points = [axes.transData.transform(xy) for dots in axes.collections for xy in np.atleast_2d(dots.get_offsets())]
+    taken: list[Bbox] = []
+    labels = [text for text in axes.texts if text.get_text()]
+    for label in labels:
+        covered: list[tuple[int, int, Bbox]] = []
+        for x, y in _OFFSETS:
+            label.set(position=(x, y), horizontalalignment="left" if x > 0 else "right")
+            box = label.get_window_extent()
+            hidden = sum(box.overlaps(other) for other in taken) + sum(bool(box.contains(*xy)) for xy in points)
+            outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1)
+            covered.append((hidden + outside, len(covered), box))
+        _, best, box = min(covered, key=lambda entry: entry[:2])
+        x, y = _OFFSETS[best]
+        label.set(position=(x, y), horizontalalignment="left" if x > 0 else "right")
+        taken.append(box)
 
 
 def _legend(axes: Axes, *, with_paper: bool) -> None:
@@ -149,12 +177,13 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
         axes.annotate(
             row["method"],
             (row["complexity"], row["mean_novelty"]),
-            xytext=(5, 4),
+            xytext=_OFFSETS[0],
             textcoords="offset points",
             fontsize=7,
         )
     axes.set(xscale="log", ylim=(0, 1), xlabel="mean complexity (nodes)", ylabel="mean term novelty")
     axes.margins(x=0.15)
+    _part_labels(axes)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

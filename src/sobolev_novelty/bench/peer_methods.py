@@ -110,7 +110,10 @@ def ffx(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResu
 
 @method("hroch")
 def hroch(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
-    """HROCH for the whole budget, in double precision."""
+    """HROCH for the whole budget, in double precision.
+
+    Importing it switches denormal numbers off for the whole process: run it in one of its own, as the runner does.
+    """
     from sklearn.utils.validation import validate_data
 
     module = require("HROCH", extra="bench")
