@@ -16,6 +16,7 @@ from sobolev_novelty.errors import DataError, require
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
     from matplotlib.transforms import Bbox
 
 _OURS, _PAPER, _GUIDED = "#1b5e9e", "#9a9a9a", "#c2410c"
@@ -122,29 +123,36 @@ def _point(axes: Axes, x: float, y: float, label: str, *, source: str) -> None:
 
 
 #: Where a label may stand beside its point, best place first, in points.
-_OFFSETS = ((5, 4), (5, -9), (-5, 4), (-5, -9))
+_OFFSETS = ((5, 4), (5, -9), (7, -3), (-5, 4), (-5, -9), (-7, -3), (0, 8), (0, -13))
 
 
 def _part_labels(axes: Axes) -> None:
     """Move each label to the first place beside its point where it covers no other label and no point."""
-    figure = axes.figure
-    figure.canvas.draw()
-    frame = axes.get_window_extent()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    canvas = FigureCanvasAgg(axes.get_figure(root=True))
+    canvas.draw()  # type: ignore[no-untyped-call]  # places are known only after the layout
+    renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
+    frame = axes.get_window_extent(renderer)
     points = [axes.transData.transform(xy) for dots in axes.collections for xy in np.atleast_2d(dots.get_offsets())]
     taken: list[Bbox] = []
     labels = [text for text in axes.texts if text.get_text()]
     for label in labels:
-        covered: list[tuple[int, int, Bbox]] = []
-        for x, y in _OFFSETS:
-            label.set(position=(x, y), horizontalalignment="left" if x > 0 else "right")
-            box = label.get_window_extent()
+        covered: list[tuple[float, int, Bbox]] = []
+        for offset in _OFFSETS:
+            _put(label, offset)
+            box = label.get_window_extent(renderer).padded(2)
             hidden = sum(box.overlaps(other) for other in taken) + sum(bool(box.contains(*xy)) for xy in points)
             outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1)
-            covered.append((hidden + outside, len(covered), box))
+            covered.append((hidden + 0.5 * outside, len(covered), box))
         _, best, box = min(covered, key=lambda entry: entry[:2])
-        x, y = _OFFSETS[best]
-        label.set(position=(x, y), horizontalalignment="left" if x > 0 else "right")
+        _put(label, _OFFSETS[best])
         taken.append(box)
+
+
+def _put(label: Text, offset: tuple[int, int]) -> None:
+    x, _ = offset
+    label.set(position=offset, horizontalalignment="left" if x > 0 else "right" if x < 0 else "center")
 
 
 def _legend(axes: Axes, *, with_paper: bool) -> None:
