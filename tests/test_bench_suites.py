@@ -102,6 +102,7 @@ def test_r_squared_of_a_constant_target_and_of_a_bad_prediction() -> None:
 
 
 def test_missing_data_are_named_and_a_failed_download_says_what_to_do(tmp_path, monkeypatch) -> None:
+    pytest.importorskip("pmlb")
     monkeypatch.setenv("SOBOLEV_DATA", str(tmp_path))
 
     def refuse(*args: object, **kwargs: object) -> None:
