@@ -99,3 +99,8 @@ def test_looking_up_how_a_term_is_written_changes_nothing(seed: int) -> None:
         forms._TIDY.clear()
         assert assemble(moved, weights) == warm
         assert assemble(moved, weights) == warm
+
+
+def test_a_sum_of_thousands_of_terms_is_no_recursion() -> None:
+    long = parse(" + ".join(f"x{k}" for k in range(3000)))
+    assert tidy(long).complexity == long.complexity

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sobolev_novelty import SymbolicRegressor
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.units import Units
 from strategies import expressions
@@ -71,3 +73,17 @@ def test_guesses_are_in_the_users_units() -> None:
     )
     X = np.column_stack([PASCAL, YEAR])
     np.testing.assert_allclose(model.fit(X, y).predict(X), y, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-60, 1e60])
+def test_columns_of_any_size_give_an_equation(scale: float) -> None:
+    X = RNG.uniform(1.0, 9.0, (40, 1)) * scale
+    model = SymbolicRegressor(budget=Budget(max_evaluations=200), random_state=0, verbose=False).fit(X, np.arange(40.0))
+    assert np.isfinite(model.expression_.constants).all()
+
+
+def test_a_factor_beyond_the_floats_stays_with_its_input() -> None:
+    units = Units({"x0": (0.0, 1e60)})
+    high = parse("cube(square(x0))")
+    X = RNG.uniform(0.5, 2.0, (10, 1)) * 1e60
+    np.testing.assert_allclose(evaluate(units.to_user(high), X), (X[:, 0] / 1e60) ** 6)

@@ -20,7 +20,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,8 @@ from typing import Any
 
 from sobolev_novelty.bench.store import Job
 from sobolev_novelty.bench.suites import MAX_TRAIN_ROWS, suite_tasks
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.bench.tasks import read_toml
+from sobolev_novelty.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +123,7 @@ class Experiment:
 def load_experiment(path: str | Path) -> Experiment:
     """Read a TOML file."""
     path = Path(path)
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise DataError(f"There is no experiment file '{path}'.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"'{path}' is not TOML: {error}.") from error
-    return experiment_from(table, name=path.stem, folder=path.parent)
+    return experiment_from(read_toml(path, "experiment file"), name=path.stem, folder=path.parent)
 
 
 _NUMBERS = ("budget", "timeout", "memory", "assess_timeout")

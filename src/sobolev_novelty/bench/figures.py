@@ -111,7 +111,7 @@ def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_pape
     axes.locator_params(integer=True)
     axes.set_title(suite_title(suite))
     _legend(axes, with_paper=with_paper)
-    _part_labels(axes)
+    _part_labels(figure, axes)
     return figure
 
 
@@ -126,11 +126,11 @@ def _point(axes: Axes, x: float, y: float, label: str, *, source: str) -> None:
 _OFFSETS = ((5, 4), (5, -9), (7, -3), (-5, 4), (-5, -9), (-7, -3), (0, 8), (0, -13))
 
 
-def _part_labels(axes: Axes) -> None:
+def _part_labels(figure: Figure, axes: Axes) -> None:
     """Move each label to the first place beside its point where it covers no other label and no point."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    canvas = FigureCanvasAgg(axes.get_figure(root=True))
+    canvas = FigureCanvasAgg(figure)
     canvas.draw()  # type: ignore[no-untyped-call]  # places are known only after the layout
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     frame = axes.get_window_extent(renderer)
@@ -191,7 +191,7 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
         )
     axes.set(xscale="log", ylim=(0, 1), xlabel="mean complexity (nodes)", ylabel="mean term novelty")
     axes.margins(x=0.15)
-    _part_labels(axes)
+    _part_labels(figure, axes)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())

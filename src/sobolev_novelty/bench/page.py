@@ -47,7 +47,7 @@ def write_page(sources: Sequence[str | Path], out: str | Path) -> list[Path]:
             parts.append(_gap_part(source, figure))
         else:
             parts.append(_store_part(source, figure))
-        if figure.is_file():
+        if f"({figure.name})" in parts[-1]:
             written.append(figure)
     out.write_text("\n".join(parts), encoding="utf-8")
     return [out, *written]

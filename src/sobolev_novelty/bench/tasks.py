@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -166,14 +167,18 @@ def formula_tasks(path: str | Path) -> tuple[Task, ...]:
         formula = "R**(2/3) * sqrt(S) / n"
         inputs = { R = [0.5, 5.0], S = [0.1, 2.0], n = [1.0, 3.0] }
     """
-    path = Path(path)
+    table = read_toml(Path(path), "file of formulas")
+    return tuple(_formula_task(name, row) for name, row in table.items())
+
+
+def read_toml(path: Path, kind: str) -> dict[str, Any]:
+    """A TOML file of the user's; ``kind`` says what it was meant to be."""
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise DataError(f"There is no file of formulas '{path}'.") from error
+        raise DataError(f"There is no {kind} '{path}'.") from error
     except tomllib.TOMLDecodeError as error:
         raise DataError(f"'{path}' is not TOML: {error}.") from error
-    return tuple(_formula_task(name, row) for name, row in table.items())
 
 
 def _formula_task(name: str, row: object) -> Task:

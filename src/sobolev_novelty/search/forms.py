@@ -30,6 +30,8 @@ _POWERS = {"square": 2.0, "cube": 3.0, "sqrt": 0.5, "inv": -1.0}
 _POW, _DIV, _MUL, _ADD, _SUB, _NEG = (OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg"))
 
 
+#: Sums up to this many nodes are taken apart summand by summand.
+MAX_SUM_IN_PARTS = 200
 #: Larger numbers stay inside an exponential.
 MAX_EXPONENT = 300.0
 
@@ -150,7 +152,8 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
 
     With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it.
     """
-    if expression.tokens[0] is _ADD:  # a search meets the same summands in many sums
+    # A search meets the same summands in many sums; a sum too long for that is folded without recursion.
+    if expression.tokens[0] is _ADD and len(expression) <= MAX_SUM_IN_PARTS:
         left, right = expression.children
         return _joined(_ADD, (_sum_of(left, tidy=tidy), _sum_of(right, tidy=tidy)), tidy=tidy)
     return list(_summand(expression, tidy))

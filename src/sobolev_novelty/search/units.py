@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.factoring import factored
 from sobolev_novelty.search.forms import tidy
@@ -24,6 +25,8 @@ ToUser = Callable[[Expression], Expression]
 
 #: Root mean squares between these are ordinary.
 SMALLEST, LARGEST = 1e-3, 1e3
+#: Beyond these a factor for the way back is no longer safe to write down.
+TINY, HUGE = 1e-100, 1e100
 #: A column whose mean is more than this many standard deviations from zero is searched from a round number near it.
 MAX_OFFSET = 50.0
 
@@ -79,13 +82,15 @@ class Units:
 
 
 def _unit(column: FloatArray) -> tuple[float, float]:
-    mean, spread = float(np.mean(column)), float(np.std(column))
+    with np.errstate(all="ignore"):
+        mean, spread = float(np.mean(column)), float(np.std(column))
+    if not TINY < max(abs(mean), spread) < HUGE:
+        return 0.0, 1.0
     if spread > 0.0 and abs(mean) > MAX_OFFSET * spread:
         step = 10.0 * _power_of_ten(spread)
         return round(mean / step) * step, 1.0 if SMALLEST <= spread <= LARGEST else _power_of_ten(spread)
     size = math.hypot(mean, spread)
-    ordinary = size == 0.0 or not math.isfinite(size) or SMALLEST <= size <= LARGEST
-    return 0.0, 1.0 if ordinary else _power_of_ten(size)
+    return 0.0, 1.0 if SMALLEST <= size <= LARGEST else _power_of_ten(size)
 
 
 def _power_of_ten(size: float) -> float:
@@ -104,6 +109,9 @@ def _substituted(expression: Expression, inputs: Mapping[str, Expression]) -> Ex
         lambda token: inputs.get(token, Expression.of(token)) if isinstance(token, str) else Expression.of(token),
         lambda op, operands: Expression.of(op, *operands),
     )
-    short = tidy(changed)
+    try:
+        short = tidy(changed)
+    except ExpressionError:  # a high power of a factor is beyond the floats: it stays with its input
+        return changed
     # Powers of ten are not exact in binary; the last digit is theirs.
     return short.with_constants([float(f"{constant:.15g}") for constant in short.constants])
