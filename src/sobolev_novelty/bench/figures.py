@@ -190,12 +190,12 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
             fontsize=7,
         )
     axes.set(xscale="log", ylim=(0, 1), xlabel="mean complexity (nodes)", ylabel="mean term novelty")
-    axes.margins(x=0.15)
-    _part_labels(figure, axes)
+    axes.margins(x=0.28)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.axhline(1 / np.sqrt(10), linestyle="--", color="#c8c8c8", linewidth=0.8, zorder=1)
+    _part_labels(figure, axes)
     return figure
 
 
