@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -124,6 +126,44 @@ def test_unknown_result_columns_and_a_missing_store_are_refused(store: Store, tm
         store.finish(JOB, {"colour": "red"})
     with pytest.raises(DataError, match=r"There is no store at .*nothing\.sqlite"):
         Store(tmp_path / "nothing.sqlite", read_only=True)
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_foreign_files_are_refused_and_left_alone(tmp_path, read_only: bool) -> None:
+    text = tmp_path / "text.sqlite"
+    text.write_text("This is no database, whatever its name says.")
+    with pytest.raises(DataError, match=r"text\.sqlite' is not a store of 'sobolev bench run': file is not a database"):
+        Store(text, read_only=read_only)
+    assert text.read_text().startswith("This is no database")
+    other = tmp_path / "other.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE runs (shoes TEXT)")
+    with pytest.raises(DataError, match=r"other\.sqlite' is not a store"):
+        Store(other, read_only=read_only)
+
+
+def test_reading_a_store_changes_nothing(store: Store) -> None:
+    store.claim(JOB)
+    store.finish(JOB, {"status": "done", "r2_test": 0.5})
+    with closing(sqlite3.connect(store.path)) as connection:
+        connection.execute("PRAGMA journal_mode=DELETE")  # as stored results are kept
+    before = store.path.read_bytes()
+    reader = Store(store.path, read_only=True)
+    assert reader.frame()["r2_test"].tolist() == [0.5]
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader.claim(Job("other", "linear", 0))
+    assert store.path.read_bytes() == before
+    assert [path.name for path in store.path.parent.iterdir()] == [store.path.name]
+
+
+def test_a_store_in_a_folder_nobody_may_write_is_read(store: Store, monkeypatch) -> None:
+    store.claim(JOB)
+    store.finish(JOB, {"status": "done", "r2_test": 0.5})
+    # Root may write anywhere: the question is answered for it.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    reader = Store(store.path, read_only=True)
+    assert reader.frame()["r2_test"].tolist() == [0.5]
+    assert [path.name for path in store.path.parent.iterdir()] == [store.path.name]
 
 
 def test_a_process_start_is_known_for_the_living_only() -> None:

@@ -99,7 +99,7 @@ class Store:
     ----------
     path : path
     read_only : bool
-        Refuse to create the file; for tables and figures.
+        Refuse to create or change the file; for tables and figures.
 
     Examples
     --------
@@ -117,23 +117,37 @@ class Store:
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self.identity = Identity()
+        self.read_only = read_only
         if read_only:
             if not self.path.is_file():
                 raise DataError(
                     f"There is no store at '{self.path}'. Make one with: sobolev bench run <experiment>.toml"
                 )
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self._connection() as connection:
-            connection.executescript(_SCHEMA)
+        else:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with self._connection() as connection:
+                if not read_only:
+                    connection.executescript(_SCHEMA)
+                connection.execute(f"SELECT {', '.join(RESULT_COLUMNS)} FROM runs, settings LIMIT 0")
+        except sqlite3.DatabaseError as error:
+            raise DataError(f"'{self.path}' is not a store of 'sobolev bench run': {error}.") from error
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         # One short connection per call: nothing is shared between threads or inherited by children.
-        with closing(sqlite3.connect(self.path, timeout=60.0, isolation_level=None)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=FULL")
+        with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
+            if self.read_only:
+                connection.execute("PRAGMA query_only=ON")
+            else:
+                connection.execute("PRAGMA journal_mode=WAL")
+                connection.execute("PRAGMA synchronous=FULL")
             yield connection
+
+    def _address(self) -> str:
+        # SQLite reads a WAL file through files it makes beside it; where it cannot make them, nobody can be writing.
+        is_fixed = self.read_only and not os.access(self.path.parent, os.W_OK)
+        return self.path.resolve().as_uri() + ("?immutable=1" if is_fixed else "")
 
     def check_settings(self, settings: Mapping[str, Any]) -> None:
         """Remember what the rows were made with; refuse other settings under the same name."""
