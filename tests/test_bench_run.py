@@ -245,6 +245,12 @@ def test_a_cluster_finishes_though_a_worker_is_killed(tmp_path) -> None:
             process.wait()
 
 
+def test_a_cluster_that_does_not_answer_is_named(tmp_path) -> None:
+    pytest.importorskip("distributed")
+    with pytest.raises(DataError, match="No Dask scheduler answers at 'nowhere'.*Start one with: dask scheduler"):
+        run(experiment({"linear": {}}), Store(tmp_path / "runs.sqlite"), dask="nowhere")
+
+
 def test_an_experiment_file_is_read_and_its_mistakes_are_named(tmp_path) -> None:
     path = write_experiment(tmp_path / "e.toml")
     plan = load_experiment(path)

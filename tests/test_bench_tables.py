@@ -311,6 +311,12 @@ def test_a_page_has_tables_figures_and_how_it_was_made(store: Store, tmp_path) -
 
 def test_a_page_refuses_what_is_neither_store_nor_gap(tmp_path) -> None:
     pytest.importorskip("matplotlib")
-    (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(DataError, match="was not written by 'sobolev bench gap --json'"):
-        write_page([tmp_path / "other.json"], tmp_path / "results.md")
+    for name, text in (("other.json", "{}"), ("broken.json", '{"methods": ')):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=rf"{name}' was not written by 'sobolev bench gap --json'"):
+            write_page([tmp_path / name], tmp_path / "results.md")
+
+
+def test_a_noise_level_that_was_not_run_is_refused_with_those_that_were(store: Store) -> None:
+    with pytest.raises(DataError, match=r"no rows with noise 0\.3\. It has: 0\."):
+        results_table(store.frame(), "whitebox", noise=0.3)

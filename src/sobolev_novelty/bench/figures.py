@@ -10,7 +10,7 @@ import pandas as pd
 
 from sobolev_novelty.bench.gap import GROUND_TRUTH
 from sobolev_novelty.bench.paper import paper_name, paper_rows
-from sobolev_novelty.bench.tables import ablation_table, guided_pairs, suite_title, task_scores
+from sobolev_novelty.bench.tables import ablation_table, guided_pairs, rows_at, suite_title, task_scores
 from sobolev_novelty.errors import DataError, require
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, w
     DataFrame
         Columns ``method, source, r2, complexity, accuracy_rank, complexity_rank, tier``.
     """
-    scores = task_scores(frame[frame["noise"] == noise]).groupby("method")[["r2", "complexity"]].mean()
+    scores = task_scores(rows_at(frame, noise)).groupby("method")[["r2", "complexity"]].mean()
     table = scores.reset_index().assign(source="ours")
     if with_paper:
         known = {paper_name(method) for method in table["method"]}

@@ -91,11 +91,11 @@ def _gap_part(path: Path, figure: Path) -> str:
 
     from sobolev_novelty.bench.figures import novelty_against_complexity, save_figure
 
-    content = json.loads(path.read_text(encoding="utf-8"))
     try:
+        content = json.loads(path.read_text(encoding="utf-8"))
         table = pd.DataFrame(content["methods"])
         coordinates, refusals = content["coordinates"], content["refusals"]
-    except (KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"'{path}' was not written by 'sobolev bench gap --json': {error!r}.") from error
     save_figure(novelty_against_complexity(table), figure)
     lines = [f"## Structural gap: {path.stem}", "", qualification_table(table, coordinates=coordinates).render("md")]

@@ -13,7 +13,7 @@ from sobolev_novelty.bench.experiment import Experiment
 from sobolev_novelty.bench.isolation import circumstances, run_isolated
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
-from sobolev_novelty.errors import ParameterError, require
+from sobolev_novelty.errors import DataError, ParameterError, require
 
 #: Seconds between two heartbeats.
 _HEARTBEAT = 5.0
@@ -208,7 +208,11 @@ def _executor(workers: int, dask: str | None) -> Iterator[tuple[Executor, Callab
             yield pool, lambda: workers
         return
     distributed = require("distributed", extra="dask")
-    with distributed.Client(dask, timeout="30s") as client:
+    try:
+        connected = distributed.Client(dask, timeout="30s")
+    except (OSError, ValueError) as error:
+        raise DataError(f"No Dask scheduler answers at '{dask}': {error}. Start one with: dask scheduler") from error
+    with connected as client:
         yield (
             client.get_executor(pure=False, retries=_DASK_RETRIES),
             # One more than there are threads, so that none waits for this process; workers may come and go.

@@ -127,6 +127,15 @@ def task_scores(frame: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
+def rows_at(frame: pd.DataFrame, noise: float) -> pd.DataFrame:
+    """The rows of one noise level."""
+    rows = frame[frame["noise"] == noise]
+    if rows.empty and len(frame):
+        levels = ", ".join(f"{level:g}" for level in sorted(frame["noise"].unique()))
+        raise DataError(f"The store has no rows with noise {noise:g}. It has: {levels}.")
+    return rows
+
+
 def _mean_novelty(text: Any) -> float:
     values = json.loads(text) if isinstance(text, str) else []
     return float(np.mean(values)) if values else float("nan")
@@ -140,7 +149,7 @@ def _term_counts(text: Any) -> tuple[int, int]:
 
 def results_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> BenchTable:
     """Mean R², complexity and novelty of every method (the paper's white-box and black-box tables)."""
-    scores = task_scores(frame[frame["noise"] == noise])
+    scores = task_scores(rows_at(frame, noise))
     rows = []
     for method in _ordered(scores["method"].unique()):
         part = scores[scores["method"] == method]
@@ -222,7 +231,7 @@ def differences(scores: pd.DataFrame, base: str, guided: str) -> dict[str, Diffe
 
 def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> BenchTable:
     """Δ % from every backbone to its guided variant, with paired bootstrap intervals, beside the paper's."""
-    scores = task_scores(frame[frame["noise"] == noise])
+    scores = task_scores(rows_at(frame, noise))
     rows = []
     for base, guided in guided_pairs(scores["method"].unique()):
         ours = differences(scores, base, guided)
