@@ -28,6 +28,7 @@ from sobolev_novelty.bench.paper import paper_row, paper_rows
 from sobolev_novelty.bench.progress import duration, progress_table
 from sobolev_novelty.bench.run import Progress
 from sobolev_novelty.bench.store import Job, Store
+from sobolev_novelty.bench.suites import suite_tasks
 from sobolev_novelty.bench.tables import (
     BenchTable,
     ablation_table,
@@ -320,3 +321,13 @@ def test_a_page_refuses_what_is_neither_store_nor_gap(tmp_path) -> None:
 def test_a_noise_level_that_was_not_run_is_refused_with_those_that_were(store: Store) -> None:
     with pytest.raises(DataError, match=r"no rows with noise 0\.3\. It has: 0\."):
         results_table(store.frame(), "whitebox", noise=0.3)
+
+
+def test_a_table_says_which_tasks_of_a_suite_were_not_run(store: Store) -> None:
+    frame = store.frame()
+    assert "of the 133 tasks of the suite were run." in results_table(frame, "whitebox").notes[-1]
+    tasks = suite_tasks("blackbox")
+    rows = pd.concat([frame.iloc[:1].assign(task=task) for task in tasks[3:]])
+    words = f"119 of the 122 tasks of the suite were run (all but {', '.join(tasks[:3])})."
+    assert results_table(rows, "blackbox").notes[-1] == words
+    assert len(results_table(frame, "formulas/mine.toml").notes) == 1
