@@ -331,3 +331,8 @@ def test_a_table_says_which_tasks_of_a_suite_were_not_run(store: Store) -> None:
     words = f"119 of the 122 tasks of the suite were run (all but {', '.join(tasks[:3])})."
     assert results_table(rows, "blackbox").notes[-1] == words
     assert len(results_table(frame, "formulas/mine.toml").notes) == 1
+
+
+def test_a_method_without_multi_term_expressions_has_no_share_of_qualified_terms(store: Store) -> None:
+    frame = store.frame().assign(novelties="[1.0]")
+    assert results_table(frame, "whitebox").frame["qualified %"].isna().all()
