@@ -189,9 +189,7 @@ def test_ranks_are_by_mean_r2_and_mean_complexity(store: Store) -> None:
     assert numbers.loc["genetic+novelty", "accuracy_rank"] == 1
     assert numbers.loc["genetic", "accuracy_rank"] == 2
     everyone = rank_plane_numbers(store.frame(), "blackbox")
-    assert {"genetic", "GP"} <= set(everyone["method"]), (
-        "the paper's row stands beside that of a method we ran ourselves"
-    )
+    assert {"genetic", "GP"} <= set(everyone["method"]), "the paper's row stands beside ours"
     assert {"ours", "paper"} == set(everyone["source"])
 
 

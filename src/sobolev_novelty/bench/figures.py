@@ -44,8 +44,8 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
 def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_paper: bool = True) -> pd.DataFrame:
     """Ranks by mean R² and by mean complexity, and the Pareto tier, of every method.
 
-    With ``with_paper`` the paper's methods stand beside ours as it reports them, those we ran ourselves as well: budgets
-    differ, and leaving out the better of two rows of a method would flatter the others.
+    With ``with_paper`` the paper's methods stand beside ours as it reports them, those we ran ourselves as well:
+    budgets differ, and leaving out the better of two rows of a method would flatter the others.
 
     Returns
     -------
