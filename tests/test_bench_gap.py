@@ -172,6 +172,13 @@ def test_a_folder_of_json_files_is_read_and_foreign_files_are_refused(tmp_path) 
     (tmp_path / "broken.json").write_text("{", encoding="utf-8")
     with pytest.raises(DataError, match="cannot be read as JSON"):
         list(srbench_candidates(tmp_path / "broken.json"))
+    bad = tmp_path / "bad.json"
+    bad.write_text("[1, 2]")
+    with pytest.raises(DataError, match="holds no objects with fields"):
+        list(srbench_candidates(bad))
+    bad.write_text(json.dumps({**ROW, "r2_test": "high"}))
+    with pytest.raises(DataError, match="has 'high' where a number belongs"):
+        list(srbench_candidates(bad))
     with pytest.raises(DataError, match="must end in"):
         list(srbench_candidates(tmp_path / "results.xlsx"))
 

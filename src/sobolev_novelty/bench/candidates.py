@@ -112,7 +112,10 @@ def _rows(file: Path) -> Iterator[Mapping[Any, Any]]:
             content = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise DataError(f"'{file}' cannot be read as JSON: {error}.") from error
-        yield from content if isinstance(content, list) else [content]
+        rows = content if isinstance(content, list) else [content]
+        if not all(isinstance(row, dict) for row in rows):
+            raise DataError(f"'{file}' holds no objects with fields: not a result of SRBench.")
+        yield from rows
     else:
         yield from _frame(file).to_dict("records")
 
@@ -137,11 +140,17 @@ def _is_missing(value: Any) -> bool:
 
 
 def _number(value: Any) -> float | None:
-    return None if _is_missing(value) else float(value)
+    if _is_missing(value):
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"A result of SRBench has {value!r} where a number belongs.") from error
 
 
 def _seed(value: Any) -> int | None:
-    return None if _is_missing(value) else int(value)
+    number = _number(value)
+    return None if number is None else int(number)
 
 
 def _text(value: Any) -> str | None:
