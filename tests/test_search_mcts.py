@@ -11,30 +11,14 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Candidate, Problem, SobolevGuidance
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
 from sobolev_novelty.search.grammar import OUTERS, Product, Writer
 from sobolev_novelty.search.holes import Partial, Pursuit, open_hole, power_law, write_form
 from sobolev_novelty.search.library import make_library
 from sobolev_novelty.search.loop import Budget, SearchResult, run
 from sobolev_novelty.search.mcts import MCTS, Node, TreeState
 
-OPERATORS = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "neg",
-    "square",
-    "cube",
-    "sqrt",
-    "inv",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tanh",
-    "arcsin",
-)
+OPERATORS = tuple(name for name in DEFAULT_OPERATORS if name != "arccos")
 X = np.random.default_rng(0).uniform(0.5, 2.0, (3, 120))
 SAMPLE = Sample(X, ("x0", "x1", "x2"))
 WRITER = Writer(OPERATORS)

@@ -61,6 +61,14 @@ def velocity_fields(fields: Mapping[str, MeshVelocity]) -> Figure:
         axis.contour(centres[..., 0], centres[..., 1], u, levels=[0.0], colors="white", linewidths=1.0)
         _outline(axis, nodes)
         axis.set_title(name, fontsize=10, loc="left")
+    _label_panels(axes, n, columns)
+    assert image is not None
+    figure.colorbar(image, ax=axes[:n], label="$U_x / U_b$", shrink=0.85, pad=0.01)
+    return figure
+
+
+def _label_panels(axes: Sequence[Axes], n: int, columns: int) -> None:
+    """Names of the coordinates on the outer ones of ``n`` panels; the unused rest is hidden."""
     for axis in axes[n:]:
         axis.set_visible(False)
     for axis in axes[::columns]:
@@ -68,9 +76,6 @@ def velocity_fields(fields: Mapping[str, MeshVelocity]) -> Figure:
     for axis in axes[n - columns : n]:
         axis.set_xlabel("x/H")
         axis.tick_params(labelbottom=True)
-    assert image is not None
-    figure.colorbar(image, ax=axes[:n], label="$U_x / U_b$", shrink=0.85, pad=0.01)
-    return figure
 
 
 def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, float]) -> Figure:
@@ -96,13 +101,7 @@ def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, f
                 f"{position:.2f}", (position, wall), (0, 8), textcoords="offset points", ha="center", fontsize=8
             )
         axis.set_title(name, fontsize=10, loc="left")
-    for axis in axes[n:]:
-        axis.set_visible(False)
-    for axis in axes[::columns]:
-        axis.set_ylabel("y/H")
-    for axis in axes[n - columns : n]:
-        axis.set_xlabel("x/H")
-        axis.tick_params(labelbottom=True)
+    _label_panels(axes, n, columns)
     return figure
 
 
