@@ -302,7 +302,7 @@ def test_a_page_has_tables_figures_and_how_it_was_made(store: Store, tmp_path) -
     for words in (
         "20 tasks, seeds 0",
         "| genetic+novelty |",
-        "Change by guidance",
+        "**Differences, ",
         "(results_runs.svg)",
         "refused 2 ×: zoo",
     ):

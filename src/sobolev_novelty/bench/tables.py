@@ -228,6 +228,19 @@ def guided_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
     ]
 
 
+def compared_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
+    """Every backbone with its guided variant, then every method of others with each guided variant.
+
+    Examples
+    --------
+    >>> compared_pairs(["genetic", "genetic+novelty", "linear"])
+    [('genetic', 'genetic+novelty'), ('linear', 'genetic+novelty')]
+    """
+    pairs = guided_pairs(methods)
+    others = sorted(set(methods) - {name for pair in pairs for name in pair})
+    return pairs + [(other, guided) for _, guided in pairs for other in others if GUIDED not in other]
+
+
 _MEASURES = {"r2": "R²", "complexity": "complexity", "novelty": "SN"}
 
 
@@ -243,10 +256,10 @@ def differences(scores: pd.DataFrame, base: str, guided: str) -> dict[str, Diffe
 
 
 def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> BenchTable:
-    """Δ % from every backbone to its guided variant, with paired bootstrap intervals, beside the paper's."""
+    """Δ % from every backbone, and every method of others, to guided variants, with paired bootstrap intervals."""
     scores = task_scores(rows_at(frame, noise))
     rows = []
-    for base, guided in guided_pairs(scores["method"].unique()):
+    for base, guided in compared_pairs(scores["method"].unique()):
         ours = differences(scores, base, guided)
         theirs = [paper_row(suite, name) if noise == 0.0 else None for name in (base, guided)]
         for position, (measure, label) in enumerate(_MEASURES.items()):
@@ -271,7 +284,9 @@ def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> 
     columns = ["pair", "measure", "Δ %", "from", "to", "clear", "tasks", "paper Δ %"]
     decimals = dict.fromkeys(("Δ %", "from", "to", "paper Δ %"), 2)
     notes = ("'from' and 'to' bound the paired bootstrap interval over tasks (95 %, 10,000 resamples).",)
-    return BenchTable(f"Change by guidance, {suite}", pd.DataFrame(rows, columns=columns), decimals, notes)
+    return BenchTable(
+        f"Differences, {suite_title(suite)}, noise {noise:g}", pd.DataFrame(rows, columns=columns), decimals, notes
+    )
 
 
 def ablation_table(frame: pd.DataFrame) -> BenchTable:
