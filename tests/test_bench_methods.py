@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
+from sobolev_novelty.bench import peer_methods
 from sobolev_novelty.bench.methods import METHODS, MethodResult, find_method, linear
 from sobolev_novelty.bench.suites import r_squared
 from sobolev_novelty.evaluate import evaluate
@@ -83,6 +84,23 @@ def test_operon_finds_a_simple_law() -> None:
     pytest.importorskip("pyoperon")
     # Generations, not seconds, end it: what it finds must not depend on who else uses the machine.
     check(fitted("pyoperon", 120.0, generations=20), 0.99)
+
+
+def test_operons_choice_of_a_model_does_not_depend_on_the_unit_of_the_target() -> None:
+    pytest.importorskip("pyoperon")
+    # Without the spread of the noise it answers a small target with a constant or a line, whatever its front has.
+    noisy = Y + 0.05 * np.random.default_rng(1).normal(size=len(Y))
+    for unit in (1e-3, 1.0, 1e3):
+        result = find_method("pyoperon")(X, unit * noisy, seed=0, budget=120.0, generations=20)
+        assert r_squared(unit * Y, evaluate(result.expression, X)) > 0.95
+        assert result.expression.complexity < 60
+
+
+def test_the_spread_of_the_noise_has_the_unit_of_the_target() -> None:
+    spread = peer_methods._forest_error(X, Y, 0)
+    assert 0.0 < spread < 0.2 * np.std(Y)
+    assert peer_methods._forest_error(X, 1024.0 * Y, 0) == pytest.approx(1024.0 * spread)
+    assert peer_methods._forest_error(X, np.full(len(Y), 3.0), 0) == 1.0
 
 
 def test_pysindy_finds_a_polynomial_and_only_its_terms() -> None:
