@@ -124,7 +124,10 @@ def _point(axes: Axes, x: float, y: float, label: str, *, source: str) -> None:
 
 
 #: Where a label may stand beside its point, best place first, in points.
-_OFFSETS = ((5, 4), (5, -9), (7, -3), (-5, 4), (-5, -9), (-7, -3), (0, 8), (0, -13))
+_OFFSETS = (
+    *((5, 4), (5, -9), (7, -3), (-5, 4), (-5, -9), (-7, -3), (0, 8), (0, -13)),
+    *((5, 17), (-5, 17), (5, -22), (-5, -22)),
+)
 
 
 def _part_labels(figure: Figure, axes: Axes) -> None:
