@@ -93,7 +93,6 @@ def test_operons_choice_of_a_model_does_not_depend_on_the_unit_of_the_target() -
     for unit in (1e-3, 1.0, 1e3):
         result = find_method("pyoperon")(X, unit * noisy, seed=0, budget=120.0, generations=20)
         assert r_squared(unit * Y, evaluate(result.expression, X)) > 0.95
-        assert result.expression.complexity < 60
 
 
 def test_the_spread_of_the_noise_has_the_unit_of_the_target() -> None:

@@ -138,8 +138,31 @@ def test_foreign_files_are_refused_and_left_alone(tmp_path, read_only: bool) -> 
     other = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(other)) as connection:
         connection.execute("CREATE TABLE runs (shoes TEXT)")
+    before = other.read_bytes()
     with pytest.raises(DataError, match=r"other\.sqlite' is not a store"):
         Store(other, read_only=read_only)
+    assert other.read_bytes() == before
+
+
+@pytest.mark.parametrize("part", ["the whole store", "the switch"])
+def test_a_store_that_another_runner_is_just_making_is_waited_for(tmp_path, part: str) -> None:
+    path = tmp_path / "runs.sqlite"
+    with (
+        closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as first,
+        closing(sqlite3.connect(path, isolation_level=None)) as second,
+    ):
+        first.execute("CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
+        first.execute("BEGIN IMMEDIATE")
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            second.execute("PRAGMA journal_mode=WAL")  # SQLite does not wait here, whatever its timeout
+        timer = threading.Timer(0.2, first.execute, ["COMMIT"])
+        timer.start()
+        if part == "the switch":
+            store_module._use_write_ahead_log(second)
+        else:
+            Store(path)
+        timer.join()
+    assert Store(path).claim(JOB)
 
 
 def test_reading_a_store_changes_nothing(store: Store) -> None:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 STALE_AFTER = 120.0
 CLAIMED = "claimed"
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS runs (
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    """CREATE TABLE IF NOT EXISTS runs (
     task TEXT NOT NULL, method TEXT NOT NULL, seed INTEGER NOT NULL, noise REAL NOT NULL,
     status TEXT NOT NULL,
     expression TEXT, r2_train REAL, r2_test REAL, complexity INTEGER, novelties TEXT, novelty_status TEXT,
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS runs (
     version TEXT, "commit" TEXT, machine TEXT, created TEXT,
     host TEXT, pid INTEGER, process_started REAL, heartbeat REAL,
     PRIMARY KEY (task, method, seed, noise)
-) WITHOUT ROWID;
-"""
+) WITHOUT ROWID""",
+)
 
 #: Columns a result may fill.
 RESULT_COLUMNS = (
@@ -92,6 +92,20 @@ def process_start(pid: int) -> float | None:
     return None if fields[0] in "ZX" else float(fields[19])
 
 
+def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
+    """Switch the file for good. SQLite does not wait for others here: runners that start together must try again."""
+    deadline = time.monotonic() + 60.0
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            return
+
+
 class Store:
     """A file of results.
 
@@ -126,12 +140,21 @@ class Store:
         else:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with self._connection() as connection:
-                if not read_only:
-                    connection.executescript(_SCHEMA)
-                connection.execute(f"SELECT {', '.join(RESULT_COLUMNS)} FROM runs, settings LIMIT 0")
+            self._open()
         except sqlite3.DatabaseError as error:
             raise DataError(f"'{self.path}' is not a store of 'sobolev bench run': {error}.") from error
+
+    def _open(self) -> None:
+        """Make the tables where they are missing, all or nothing: somebody else's file is left as it was."""
+        with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
+            if not self.read_only:
+                connection.execute("BEGIN IMMEDIATE")
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+            connection.execute(f"SELECT {', '.join(RESULT_COLUMNS)} FROM runs, settings LIMIT 0")
+            if not self.read_only:
+                connection.execute("COMMIT")
+                _use_write_ahead_log(connection)
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
@@ -140,7 +163,6 @@ class Store:
             if self.read_only:
                 connection.execute("PRAGMA query_only=ON")
             else:
-                connection.execute("PRAGMA journal_mode=WAL")
                 connection.execute("PRAGMA synchronous=FULL")
             yield connection
 
