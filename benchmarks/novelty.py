@@ -10,7 +10,7 @@ from benchmarks.measure import Measure, at_least, in_turn, plain, seconds
 from benchmarks.populations import lambdified, random_terms
 from sobolev_novelty import kernels
 from sobolev_novelty.kernels import compile_programs
-from sobolev_novelty.kernels.numpy_novelty import block_factors
+from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.projection import residuals
 
 
@@ -50,7 +50,7 @@ def one_candidate(repeats: int) -> tuple[Measure, dict[str, float]]:
     X = np.random.default_rng(0).uniform(0.5, 3.0, size=(4, 1000))
     terms = independent_terms(1, 15, names, X)
     functions = lambdified(terms, names, with_gradient=True)
-    factors = block_factors(X.std(axis=1), (1.0, 1.0, 1.0), 1)
+    factors = Geometry().block_factors(X.std(axis=1))
 
     def ours() -> Any:
         return kernels.novelties(compile_programs(terms, names), [0, 15], X).nu

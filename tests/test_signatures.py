@@ -145,7 +145,7 @@ def test_a_geometry_outside_its_range_is_refused(options: dict[str, object], mes
         ((np.ones((2, 40)), np.ones((2, 3, 41))), {}, DataError, r"\(2, n_features, 40\). Got \(2, 3, 41\)."),
         (
             (np.ones((2, 40)), np.ones((2, 3, 40))), {"scales": [1.0]}, DataError,
-            r"'scales' must have one entry a feature, shape \(3,\). Got shape \(1,\).",
+            r"'scales' must have one entry per feature, shape \(3,\). Got shape \(1,\).",
         ),
         (
             (np.ones((2, 40)), np.ones((2, 1, 40))), {"scales": [np.nan]}, DataError,

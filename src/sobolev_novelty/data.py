@@ -46,7 +46,7 @@ class Sample:
 
     def scales(self) -> FloatArray:
         """Standard deviation of each feature over its finite entries; exactly 0 for a constant column."""
-        return np.array([_spread(row) for row in self.X])
+        return standard_deviations(self.X)
 
     def rows(self, keep: npt.NDArray[Any]) -> Sample:
         """The sample restricted to some rows (a mask or indices)."""
@@ -116,6 +116,28 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
             f"'{name}' has {len(bad)} non-finite value(s), the first in row {bad[0]}. Drop or impute these rows."
         )
     return np.ascontiguousarray(values)
+
+
+def standard_deviations(X: FloatArray) -> FloatArray:
+    """Standard deviation of each row of ``X`` over its finite entries; exactly 0 for a constant row.
+
+    Examples
+    --------
+    >>> standard_deviations(np.array([[1.0, 3.0, np.nan], [0.1, 0.1, 0.1]]))
+    array([1., 0.])
+    """
+    n = max(X.shape[1], 1)
+    with np.errstate(all="ignore"):
+        centred = X - (X.sum(axis=1) / n)[:, None]
+        variance = np.einsum("ij,ij->i", centred, centred) / n
+    # Missing entries, squares beyond the range of floats and (nearly) constant rows need a closer look.
+    with np.errstate(all="ignore"):
+        level = np.square(X[:, :1]).sum(axis=1)
+        is_plain = (variance > 1e-24 * level) & (variance > 1e-200) & (variance < 1e200)
+    spread = np.sqrt(np.where(is_plain, variance, 0.0))
+    for j in np.flatnonzero(~is_plain):
+        spread[j] = _spread(X[j])
+    return spread
 
 
 def _spread(row: FloatArray) -> float:

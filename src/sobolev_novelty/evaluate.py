@@ -12,6 +12,7 @@ from sobolev_novelty.convert import from_sympy
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import check_order
 from sobolev_novelty.parsing import parse
 
 
@@ -60,9 +61,3 @@ def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 
     check_order(order)
     programs = kernels.compile_programs(expressions, sample.names)
     return np.asarray(kernels.derivatives(programs, sample.X, order, n_threads=n_threads))
-
-
-def check_order(order: int) -> None:
-    """Refuse a derivative order the kernels do not have."""
-    if order not in (0, 1, 2):
-        raise ParameterError(f"'order' must be 0, 1 or 2. Got {order!r}.")

@@ -1,20 +1,30 @@
-r"""Signatures -> residuals of all terms, from one factorisation (Eq. 2).
+r"""Signatures -> residuals of all terms, from one factorisation (Eq. 2). The only place that says what novelty is.
 
 Notation
 --------
 ``Psi``  signatures, (p, m);  ``l_i`` their lengths;  ``U`` the normalised columns u_i;  ``G = UᵀU``
 ``R``    an upper triangular (or any) matrix with RᵀR = ΨᵀΨ: it has the geometry of Ψ in m rows instead of p
+``w``    weights with which the other columns rebuild one;  ``r`` the length of what is left
 ``nu``   the novelties, ν_i² = 1/(G⁻¹)_ii = 1 − ‖P₋ᵢu_i‖²
 
 Only ``R`` is needed. R factors of row blocks combine (:func:`combine`), so chunks, files and clusters share this code.
-A dependent term has a component in the null space of U and gets exactly 0; the others are read from the pseudo-inverse.
 Squaring loses half of the digits, so a Gram matrix is used only where every ν is above :data:`GRAM_IS_ENOUGH`; below it
 a QR factorisation of Ψ itself decides.
+
+**Rounding.** A signature is known to a share ε = :data:`PRECISION` of its length, so a weight costs as much:
+:math:`\nu_i^2 = \min_w \|u_i - \sum w_j u_j\|^2 + \varepsilon^2\|w\|^2 = 1/[(G + \varepsilon^2 I)^{-1}]_{ii} - \varepsilon^2`.
+For terms that a person would tell apart the price is nothing. Where terms all but repeat each other it keeps the
+difference of two roundings from passing for a direction of its own, and because a further column may always be given
+the weight 0, it leaves the theorem intact that a further term never raises ν. Columns that agree to
+:data:`SAME` are one column, and have ν = 0; so has a term that is rebuilt up to what rounding leaves,
+r ≤ :data:`ROUNDING` · (1 + Σ|w|). Large weights multiply the rounding of the factorisation itself, so it is then done
+in extended precision.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -25,15 +35,23 @@ from sobolev_novelty.data import FloatArray
 TAU_ID = float(1.0 / np.sqrt(10.0))
 #: Above this novelty the Gram matrix gives ν to better than 1e-12; below it, QR.
 GRAM_IS_ENOUGH = 0.03
-#: Singular values below this share of the largest span the null space.
-RANK_TOLERANCE = 1e-12
-#: A term is dependent when its component in the null space is longer than this many times RANK_TOLERANCE · s_max /
-#: s_min, where s_min is the smallest singular value outside the null space: shorter components are what rounding
-#: leaves.
-NULL_COMPONENT = 10.0
+#: ε, the price of a weight.
+PRECISION = 3e-13
+#: Unit columns nearer than this are the same.
+SAME = 1e-13
+#: What evaluating terms leaves of an exact relation between them, for each unit of weight.
+ROUNDING = 1e-13
+#: Of a relation that holds to this, one column is left out, so that its rounding does not pass for a direction.
+REDUNDANT = 2e-15
+#: What a unit column leaves outside a span, at most, where it counts as inside.
+SPAN_TOLERANCE = 1e-12
+#: Weights above this ask for extended precision.
+LARGE_WEIGHT = 1e5
+
+Extended = npt.NDArray[np.longdouble]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Residuals:
     """What one factorisation says about all terms.
 
@@ -47,14 +65,17 @@ class Residuals:
         Terms whose signature is zero on the sample.
     R : ndarray of shape (k, m)
         Normalised factor: its Gram matrix is G. Null terms have a zero column.
-    rank : int
     """
 
     nu: FloatArray
     lengths: FloatArray
     is_null: npt.NDArray[np.bool_]
     R: FloatArray
-    rank: int
+
+    @cached_property
+    def rank(self) -> int:
+        """Dimension of the span of the signatures."""
+        return int(np.linalg.matrix_rank(self.R, tol=SPAN_TOLERANCE)) if self.R.size else 0
 
     @property
     def gram(self) -> FloatArray:
@@ -70,7 +91,7 @@ class Residuals:
         others = np.array([j for j in range(m) if j != i and not self.is_null[j]], dtype=np.intp)
         weights = np.zeros(m)
         if len(others) and not self.is_null[i]:
-            weights[others] = np.linalg.lstsq(self.R[:, others], self.R[:, i], rcond=RANK_TOLERANCE)[0]
+            weights[others] = np.linalg.lstsq(self.R[:, others], self.R[:, i], rcond=SPAN_TOLERANCE)[0]
         return weights
 
 
@@ -98,8 +119,12 @@ def residuals(Psi: FloatArray) -> Residuals:
     if fast is not None:
         return fast
     unit, lengths = unit_columns(Psi)
-    found = residuals_of_factor(factor(unit))
-    return Residuals(found.nu, lengths, found.is_null, found.R, found.rank)
+    R = factor(unit)
+    nu, is_sure = _novelties(R)
+    if not is_sure and Psi.size:
+        wide = Psi.astype(np.longdouble) / np.where(lengths == 0.0, 1.0, np.linalg.norm(unit, axis=0) * lengths)
+        nu, _ = _novelties(_triangle(wide, min(unit.shape)))
+    return Residuals(nu, lengths, lengths == 0.0, unit_columns(R)[0])
 
 
 def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
@@ -120,28 +145,92 @@ def _residuals_by_gram(Psi: FloatArray) -> Residuals | None:
         nu = 1.0 / np.sqrt(np.einsum("ij,ij->j", inverse, inverse))
     if not (nu > GRAM_IS_ENOUGH).all():
         return None
-    return Residuals(np.minimum(nu, 1.0), lengths, np.zeros(len(nu), dtype=bool), np.asarray(lower.T), len(nu))
+    return Residuals(np.minimum(nu, 1.0), lengths, np.zeros(len(nu), dtype=bool), np.asarray(lower.T))
 
 
 def residuals_of_factor(R: FloatArray) -> Residuals:
     """Novelty of every term from a factor R of the signatures."""
     unit, lengths = unit_columns(R)
-    is_null = lengths == 0.0
-    live = np.flatnonzero(~is_null)
+    return Residuals(_novelties(unit)[0], lengths, lengths == 0.0, unit)
+
+
+def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
+    """ν of every column of R, which have unit length or none; and whether rounding of R leaves them their digits."""
     nu = np.zeros(R.shape[1])
-    rank = 0
-    if len(live) == 1:
-        nu[live], rank = 1.0, 1  # a term alone, whatever rounding says of its unit length
-    elif len(live):
-        _, s, Vt = np.linalg.svd(unit[:, live], full_matrices=True)
-        s = np.concatenate([s, np.zeros(len(live) - len(s))])
-        in_range = s > RANK_TOLERANCE * s[0]
-        rank = int(in_range.sum())
-        null_component = np.sqrt(np.sum(Vt[~in_range] ** 2, axis=0))
-        is_dependent = null_component > NULL_COMPONENT * RANK_TOLERANCE * s[0] / s[rank - 1]
-        inverse_diagonal = np.sum((Vt[in_range] / s[in_range, None]) ** 2, axis=0)
-        nu[live] = np.where(is_dependent, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
-    return Residuals(nu, lengths, is_null, unit, rank)
+    live = np.flatnonzero(R.any(axis=0))
+    if len(live) < 2:
+        nu[live] = 1.0  # a term alone, whatever rounding says of its unit length
+        return nu, True
+    U = np.asarray(R, dtype=np.longdouble)[:, live]
+    U /= np.sqrt(np.einsum("ij,ij->j", U, U))
+    kept, is_zero = _representatives(U)
+    largest_weight = 0.0
+    while True:
+        nu[live[kept]], total, left = _of_distinct(U[:, kept])
+        largest_weight = max(largest_weight, float(total.max(initial=0.0)))
+        is_zero[kept[left <= ROUNDING]] = True
+        is_redundant = left <= REDUNDANT
+        if not is_redundant.any():
+            break
+        # The one that takes the smallest weights to rebuild: what is left is then best conditioned.
+        kept = np.delete(kept, np.argmin(np.where(is_redundant, total, np.inf)))
+    nu[live[is_zero]] = 0.0
+    return nu, largest_weight <= LARGE_WEIGHT
+
+
+def _of_distinct(U: Extended) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """ν of unit columns none of which repeats another, Σ|w| of each, and r / (1 + Σ|w|)."""
+    m = U.shape[1]
+    inverse = _triangular_inverse(_triangle(np.vstack([U, PRECISION * np.eye(m)]), m))
+    A = inverse @ inverse.T  # (G + ε²)⁻¹
+    square = 1.0 / np.diag(A) - PRECISION**2
+    weights = A / np.diag(A)[:, None]
+    np.fill_diagonal(weights, 0.0)
+    total = np.abs(weights).sum(axis=1)
+    left = np.sqrt(np.maximum(square - PRECISION**2 * np.einsum("ij,ij->i", weights, weights), 0.0)) / (1.0 + total)
+    nu = np.sqrt(np.clip(square, 0.0, 1.0))
+    return nu.astype(np.float64), total.astype(np.float64), left.astype(np.float64)
+
+
+def _representatives(U: Extended) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """Places of the columns that repeat no earlier one, and which columns repeat or are repeated."""
+    m = U.shape[1]
+    is_near = np.abs(np.asarray(U.T @ U, dtype=np.float64)) > 1.0 - 1e-9
+    first: list[int] = []
+    is_repeated = np.zeros(m, dtype=bool)
+    for j in range(m):
+        # The distance of unit columns, up to the sign; the cosine alone has lost it to rounding.
+        same = [i for i in first if is_near[i, j] and _distance(U[:, i], U[:, j]) <= SAME]
+        is_repeated[[*same, *([j] if same else [])]] = True
+        first += [] if same else [j]
+    return np.array(first, dtype=np.intp), is_repeated
+
+
+def _distance(u: Extended, v: Extended) -> float:
+    difference = u - v if u @ v > 0.0 else u + v
+    return float(np.sqrt(difference @ difference))
+
+
+def _triangle(A: FloatArray | Extended, n: int) -> Extended:
+    """The triangular factor of a tall matrix by Householder reflections in extended precision, its first ``n`` rows."""
+    A = np.array(A, dtype=np.longdouble)
+    for j in range(min(n, A.shape[1])):
+        v = A[j:, j].copy()
+        v[0] += np.copysign(np.sqrt(v @ v), v[0])
+        square = v @ v
+        if square > 0.0:
+            A[j:, j:] -= np.outer(v, (2.0 / square) * (v @ A[j:, j:]))
+    return np.asarray(np.triu(A[:n]))
+
+
+def _triangular_inverse(T: Extended) -> Extended:
+    """T⁻¹ of an upper triangular T with no zero on its diagonal, row by row from the last."""
+    inverse = np.zeros_like(T)
+    for i in range(len(T) - 1, -1, -1):
+        inverse[i] = -(T[i, i + 1 :] @ inverse[i + 1 :])
+        inverse[i, i] += 1.0
+        inverse[i] /= T[i, i]
+    return inverse
 
 
 def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> FloatArray:
@@ -164,15 +253,16 @@ def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> Floa
     >>> conditional_residuals(np.array([[1.0], [0.0]]), np.array([[3.0, 0.0], [4.0, 2.0]]))
     array([0.8, 1. ])
     """
-    unit, lengths = unit_columns(candidates)
-    basis = orthonormal_basis(reference)
-    if basis.shape[1] == 0:
-        return np.asarray(lengths > 0.0, dtype=np.float64)
-    # Projecting twice removes what rounding leaves of the first time.
-    for _ in range(2):
-        unit = unit - basis @ (basis.T @ unit)
-    residual = np.minimum(np.linalg.norm(unit, axis=0), 1.0)
-    return np.asarray(np.where(residual > RANK_TOLERANCE, residual, 0.0))
+    unit, length = unit_columns(candidates)
+    basis = unit_columns(reference)[0]
+    k = basis.shape[1]
+    # The price of a weight is a row of its own, as in the novelty of all terms.
+    Q, _ = np.linalg.qr(np.vstack([basis, PRECISION * np.eye(k)]))
+    left = np.vstack([unit, np.zeros((k, unit.shape[1]))])
+    for _ in range(2):  # projecting twice removes what rounding leaves of the first time
+        left -= Q @ (Q.T @ left)
+    residual = np.linalg.norm(left, axis=0) if k else (length > 0.0).astype(np.float64)
+    return np.asarray(np.where(residual > SPAN_TOLERANCE, np.minimum(residual, 1.0), 0.0))
 
 
 def unit_columns(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,13 +275,3 @@ def unit_columns(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
     norm = np.linalg.norm(scaled, axis=0)
     with np.errstate(over="ignore"):
         return scaled / np.where(norm == 0.0, 1.0, norm), norm * peak
-
-
-def orthonormal_basis(columns: FloatArray) -> FloatArray:
-    """Orthonormal columns that span the given ones."""
-    unit, lengths = unit_columns(columns)
-    live = unit[:, lengths > 0.0]
-    if live.shape[1] == 0:
-        return np.zeros((columns.shape[0], 0))
-    U, s, _ = np.linalg.svd(live, full_matrices=False)
-    return np.asarray(U[:, s > RANK_TOLERANCE * s[0]])

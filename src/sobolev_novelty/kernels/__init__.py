@@ -12,11 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
-from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_order, check_programs, check_threads
-from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus, n_derivative_rows, second_order_pairs
-from sobolev_novelty.kernels.numpy_novelty import Novelties, NoveltyStatus, block_factors, standard_deviations
+from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
+from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
+from sobolev_novelty.kernels.numpy_novelty import Novelties
 from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
@@ -25,16 +26,13 @@ __all__ = [
     "Fits",
     "FloatArray",
     "Novelties",
-    "NoveltyStatus",
     "Programs",
     "backend",
     "compile_programs",
     "derivatives",
     "fit",
     "jacobians",
-    "n_derivative_rows",
     "novelties",
-    "second_order_pairs",
     "with_constants",
 ]
 
@@ -123,9 +121,9 @@ def novelties(
     X: npt.ArrayLike,
     *,
     members: npt.ArrayLike | None = None,
+    geometry: Geometry = DEFAULT_GEOMETRY,
     scales: npt.ArrayLike | None = None,
-    weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
-    order: int = 1,
+    with_triangles: bool = False,
     n_threads: int = 1,
 ) -> Novelties:
     """Novelty of every term of every candidate on the same samples, in one call.
@@ -139,17 +137,15 @@ def novelties(
     X : array of shape (n_features, n_samples)
     members : array of int, optional
         Indices of programs. Without it candidate ``c`` has the programs ``offsets[c]:offsets[c + 1]``.
+    geometry : Geometry
+        Order, weights and coordinates of the signature.
     scales : array of shape (n_features,), optional
-        Factor of each derivative; by default the standard deviations of the inputs.
-    weights : tuple of float
-        λ₀, λ₁ and λ₂.
-    order : {0, 1, 2}
-        Highest derivative in the signature.
+        Factor of each derivative; by default what the geometry says of these inputs.
+    with_triangles : bool
+        Whether to return the normalised triangular factors too.
     """
     X = as_samples(X)
-    order, n_threads = check_order(order), check_threads(n_threads)
-    if len(weights) != 3 or not all(np.isfinite(w) and w >= 0.0 for w in weights):
-        raise ParameterError(f"'weights' must be three numbers (λ0, λ1, λ2), none negative. Got {weights!r}.")
+    n_threads = check_threads(n_threads)
     if members is None:
         programs, index = unique(programs)
     else:
@@ -157,11 +153,11 @@ def novelties(
         if index.ndim != 1 or (len(index) and not 0 <= index.min() <= index.max() < programs.n_programs):
             raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
     starts = as_offsets(offsets, "offsets", len(index))
-    if scales is None:
-        scales = standard_deviations(X)
-    factors = block_factors(as_vector(scales, "scales", X.shape[0]), weights, order)
+    factors = geometry.block_factors(geometry.scales(X) if scales is None else as_vector(scales, "scales", X.shape[0]))
     module = native()
     if module is not None:
-        return native_kernel.novelties(module, programs, index, starts, X, factors, order, n_threads)
+        return native_kernel.novelties(
+            module, programs, index, starts, X, factors, geometry.order, with_triangles, n_threads
+        )
     check_programs(programs, X.shape[0])
-    return numpy_novelty.novelties(programs, index, starts, X, factors, order)
+    return numpy_novelty.novelties(programs, index, starts, X, factors, geometry.order, with_triangles)

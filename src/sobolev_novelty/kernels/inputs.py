@@ -45,12 +45,6 @@ def as_offsets(values: npt.ArrayLike, name: str, last: int) -> OffsetArray:
     return array
 
 
-def check_order(order: int) -> int:
-    if order not in (0, 1, 2):
-        raise ParameterError(f"'order' must be 0, 1 or 2. Got {order}.")
-    return int(order)
-
-
 def check_threads(n_threads: int) -> int:
     if not isinstance(n_threads, int | np.integer) or n_threads < 1:
         raise ParameterError(f"'n_threads' must be a whole number of at least 1. Got {n_threads}.")

@@ -9,10 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.errors import KernelError
+from sobolev_novelty.geometry import MIN_ROWS, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
-from sobolev_novelty.kernels.numpy_kernel import Fits, n_derivative_rows
-from sobolev_novelty.kernels.numpy_novelty import MIN_ROWS, Novelties
+from sobolev_novelty.kernels.numpy_kernel import Fits
+from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
 from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
+from sobolev_novelty.projection import GRAM_IS_ENOUGH, LARGE_WEIGHT, PRECISION, REDUNDANT, ROUNDING, SAME
+
+#: What novelty is, in the order of `Rules` in kernel.h.
+RULES = np.array([GRAM_IS_ENOUGH, PRECISION, SAME, ROUNDING, REDUNDANT, LARGE_WEIGHT])
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -62,17 +67,16 @@ def novelties(
     X: FloatArray,
     factors: FloatArray,
     order: int,
+    with_triangles: bool,
     n_threads: int,
 ) -> Novelties:
-    nu = np.full(len(members), np.nan)
-    lengths = np.full(len(members), np.nan)
-    rows = np.zeros(len(offsets) - 1, dtype=np.int64)
-    status = np.zeros(len(offsets) - 1, dtype=np.int32)
-    outputs = (nu, lengths, rows, status)
+    found, places = no_novelties(offsets, with_triangles=with_triangles)
+    outputs = (found.nu, found.lengths, found.rows, found.status, found.triangles, places)
     _call(
-        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, *outputs, n_threads, level()
-    )
-    return Novelties(nu, lengths, rows, status)
+        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, RULES, *outputs, n_threads,
+        level(),
+    )  # fmt: skip
+    return found
 
 
 def _arrays(programs: Programs) -> tuple[Any, ...]:

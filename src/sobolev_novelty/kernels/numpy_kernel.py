@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.geometry import n_derivative_rows, second_order_pairs
 from sobolev_novelty.kernels.program import (
     CONSTANT,
     FIRST_VARIABLE,
@@ -79,16 +80,6 @@ class Fits:
     constants: FloatArray
     loss: FloatArray
     status: IntArray
-
-
-def second_order_pairs(n_features: int) -> list[tuple[int, int]]:
-    """Pairs (j, k), j ≤ k, in the order in which second derivatives are stored."""
-    return [(j, k) for j in range(n_features) for k in range(j, n_features)]
-
-
-def n_derivative_rows(n_features: int, order: int) -> int:
-    """1, 1 + d, or 1 + d + d(d+1)/2 rows for orders 0, 1 and 2."""
-    return 1 + (n_features if order >= 1 else 0) + (n_features * (n_features + 1) // 2 if order >= 2 else 0)
 
 
 def derivatives(programs: Programs, X: FloatArray, order: int = 0, *, n_threads: int = 1) -> FloatArray:

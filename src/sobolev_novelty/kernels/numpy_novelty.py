@@ -1,54 +1,20 @@
-r"""Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the definition, in NumPy.
+"""Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the definition, in NumPy.
 
-Notation
---------
-``Psi``      signatures of one candidate, shape (p, m), without the common factor 1/σ_s; ``u_i`` its normalised columns
-``factors``  one number per derivative row: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k)
-``s``        standard deviations of the inputs, so that derivatives are along standardized ones
-``nu``       ν_i, the distance of u_i from the span of the other columns
-
-A column with a component in the null space has ν = 0, the others are read from the pseudo-inverse; a column of zeros
-has ν = 0 and takes no part in the others' span. Rows where some value or derivative of some term is not finite are
-left out.
+The rules stand in :mod:`~sobolev_novelty.geometry` (which rows and derivatives) and
+:mod:`~sobolev_novelty.projection` (what is left of a term beside the others); here they are applied to programs.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from enum import IntEnum
 
 import numpy as np
 
-from sobolev_novelty.kernels.numpy_kernel import derivatives, second_order_pairs
-from sobolev_novelty.kernels.program import FloatArray, IntArray, OffsetArray, Programs, select
-
-#: Fewer common finite rows than this give no novelty.
-MIN_ROWS = 32
-#: Singular values below this share of the largest span the null space.
-RANK_TOLERANCE = 1e-12
-#: A term is dependent when its null-space component exceeds this many times the rounding the range leaves in it,
-#: RANK_TOLERANCE · s_max / s_min: the rule of projection.py.
-NULL_COMPONENT = 10.0
-
-
-class NoveltyStatus(IntEnum):
-    """Why a candidate has novelties, or has none; ``sentence`` says it to a person."""
-
-    OK = 0
-    TOO_FEW_ROWS = 1
-    NO_TERMS = 2
-
-    @property
-    def sentence(self) -> str:
-        return _SENTENCES[self]
-
-
-_SENTENCES = {
-    NoveltyStatus.OK: "Novelty was computed.",
-    NoveltyStatus.TOO_FEW_ROWS: f"Fewer than {MIN_ROWS} rows have finite values and derivatives of all terms.",
-    NoveltyStatus.NO_TERMS: "The candidate has no terms.",
-}
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.geometry import STATUSES, Status, stacked
+from sobolev_novelty.kernels.numpy_kernel import derivatives
+from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
+from sobolev_novelty.projection import residuals
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,80 +30,61 @@ class Novelties:
     rows : int64 array of shape (n_candidates,)
         Samples where everything is finite.
     status : int32 array of shape (n_candidates,)
-        :class:`NoveltyStatus` values.
+        Places in :data:`~sobolev_novelty.geometry.STATUSES`.
+    triangles : float64 array or None
+        The m × m normalised triangular factors of all candidates in a row, where they were asked for.
     """
 
     nu: FloatArray
     lengths: FloatArray
     rows: OffsetArray
     status: IntArray
+    triangles: FloatArray | None = None
+
+    def status_of(self, candidate: int) -> Status:
+        """The status of one candidate."""
+        return STATUSES[self.status[candidate]]
 
 
-def block_factors(scales: FloatArray, weights: tuple[float, float, float], order: int) -> FloatArray:
-    """Factor of each derivative row before the common 1/√n: values, gradient, second derivatives."""
-    d = len(scales)
-    s = scales.tolist()
-    factors = [math.sqrt(weights[0])]
-    if order >= 1:
-        factors += [math.sqrt(weights[1] / d) * s_j for s_j in s]
-    if order >= 2:
-        factors += [
-            math.sqrt(weights[2]) / d * s[j] * s[k] * (1.0 if j == k else math.sqrt(2.0))
-            for j, k in second_order_pairs(d)
-        ]
-    return np.array(factors)
-
-
-def standard_deviations(X: FloatArray) -> FloatArray:
-    """Of each row of ``X``; NumPy's ``std`` takes longer than the kernel for small samples."""
-    n = max(X.shape[1], 1)
-    with np.errstate(all="ignore"):
-        centred = X - (X.sum(axis=1) / n)[:, None]
-        return np.asarray(np.sqrt(np.einsum("ij,ij->i", centred, centred) / n))
+def no_novelties(offsets: OffsetArray, *, with_triangles: bool = False) -> tuple[Novelties, OffsetArray]:
+    """Arrays to be filled in, and where each candidate's triangular factor begins."""
+    n_members, n_candidates = int(offsets[-1]), len(offsets) - 1
+    places = np.concatenate([[0], np.cumsum(np.diff(offsets) ** 2)]).astype(np.int64)
+    empty = Novelties(
+        np.full(n_members, np.nan),
+        np.full(n_members, np.nan),
+        np.zeros(n_candidates, dtype=np.int64),
+        np.full(n_candidates, Status.NO_TERMS.code, dtype=np.int32),
+        np.full(int(places[-1]), np.nan) if with_triangles else None,
+    )
+    return empty, places
 
 
 def novelties(
-    programs: Programs, members: OffsetArray, offsets: OffsetArray, X: FloatArray, factors: FloatArray, order: int
+    programs: Programs,
+    members: OffsetArray,
+    offsets: OffsetArray,
+    X: FloatArray,
+    factors: FloatArray,
+    order: int,
+    with_triangles: bool,
 ) -> Novelties:
     """Candidate ``c`` has the terms ``members[offsets[c]:offsets[c + 1]]``, which are indices of programs."""
-    n_candidates = len(offsets) - 1
-    nu = np.full(len(members), np.nan)
-    lengths = np.full(len(members), np.nan)
-    rows = np.zeros(n_candidates, dtype=np.int64)
-    status = np.full(n_candidates, int(NoveltyStatus.NO_TERMS), dtype=np.int32)
-    for c in range(n_candidates):
+    found, places = no_novelties(offsets, with_triangles=with_triangles)
+    for c in range(len(offsets) - 1):
         own = slice(int(offsets[c]), int(offsets[c + 1]))
         if own.start == own.stop:
             continue
-        jets = derivatives(select(programs, members[own]), X, order)  # (m, rows, N)
-        finite = np.isfinite(jets).all(axis=(0, 1))
-        rows[c] = int(finite.sum())
-        if rows[c] < MIN_ROWS:
-            status[c] = NoveltyStatus.TOO_FEW_ROWS
+        signatures = stacked(derivatives(select(programs, members[own]), X, order), factors)
+        found.rows[c] = signatures.n_used
+        found.status[c] = signatures.status.code
+        if signatures.status is not Status.OK:
             continue
-        Psi = (jets[:, :, finite] * factors[:, None]).reshape(len(jets), -1).T
-        nu[own], lengths[own] = column_novelties(Psi)
-        lengths[own] /= np.sqrt(rows[c])
-        status[c] = NoveltyStatus.OK
-    return Novelties(nu, lengths, rows, status)
-
-
-def column_novelties(Psi: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """ν_i and ‖Ψ_i‖ of every column, from one singular value decomposition."""
-    peak = np.abs(Psi).max(axis=0, initial=0.0)  # squares of 1e200 or 1e-200 leave the range of floats
-    live = np.flatnonzero(peak > 0.0)
-    lengths = np.zeros(Psi.shape[1])
-    nu = np.zeros(Psi.shape[1])
-    if len(live):
-        U = Psi[:, live] / peak[live]
-        norms = np.linalg.norm(U, axis=0)
-        lengths[live] = norms * peak[live]
-        # R of QR has the singular values and right vectors of U in m rows instead of p.
-        _, s, Vt = np.linalg.svd(np.linalg.qr(U / norms, mode="r"), full_matrices=True)
-        s = np.concatenate([s, np.zeros(len(live) - len(s))])
-        in_range = s > RANK_TOLERANCE * s[0]
-        null_component = np.sqrt(np.sum(Vt[~in_range] ** 2, axis=0))
-        inverse_diagonal = np.sum((Vt[in_range] / s[in_range, None]) ** 2, axis=0)
-        is_dependent = null_component > NULL_COMPONENT * RANK_TOLERANCE * s[0] / s[in_range].min()
-        nu[live] = np.where(is_dependent, 0.0, np.minimum(1.0, 1.0 / np.sqrt(inverse_diagonal)))
-    return nu, lengths
+        result = residuals(signatures.Psi)
+        found.nu[own], found.lengths[own] = result.nu, result.lengths
+        if found.triangles is not None:
+            m = own.stop - own.start
+            R = np.zeros((m, m))
+            R[: len(result.R)] = result.R
+            found.triangles[places[c] : places[c + 1]] = R.ravel()
+    return found

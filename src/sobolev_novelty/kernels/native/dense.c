@@ -1,5 +1,6 @@
 /* Small dense algebra: matrices of the size of a candidate's number of terms, row-major. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "kernel.h"
@@ -41,14 +42,10 @@ void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x) {
     }
 }
 
-#define GRAM_IS_ENOUGH 0.03 /* these three as in projection.py */
-#define RANK_TOLERANCE 1e-12
-#define NULL_COMPONENT 10.0
-
-size_t novelty_work(int32_t m) { return 3 * (size_t)m * (size_t)m + (size_t)m; }
+size_t novelty_work(int32_t m) { return (size_t)m * (size_t)m + (size_t)m; }
 
 /* nu_i = 1 / |row i of R^-1|. G holds the upper triangle of the inner products; squaring loses digits where some nu is small. */
-int novelty_from_gram(const double *G, int32_t m, double *nu, double *work) {
+int novelty_from_gram(const double *G, int32_t m, const Rules *rules, double *nu, double *work) {
     for (int32_t i = 0; i < m; i++)
         for (int32_t j = i; j < m; j++)
             work[(int64_t)i * m + j] = G[(int64_t)i * m + j] / sqrt(G[(int64_t)i * m + i]) / sqrt(G[(int64_t)j * m + j]);
@@ -66,90 +63,146 @@ int novelty_from_gram(const double *G, int32_t m, double *nu, double *work) {
             square += column[r] * column[r];
         }
         nu[i] = fmin(1.0, 1.0 / sqrt(square));
-        if (!(nu[i] > GRAM_IS_ENOUGH)) return 1;
+        if (!(nu[i] > rules->gram_is_enough)) return 1;
     }
     return 0;
 }
 
-/* One-sided Jacobi: the columns of A (rows of the row-major transpose At) become orthogonal, A V = U S. Rows of Vt are the
- * columns of V. Small singular values keep their relative accuracy. */
-static void jacobi_svd(double *At, double *Vt, double *s, int32_t m) {
-    memset(Vt, 0, (size_t)m * (size_t)m * sizeof(double));
-    for (int32_t i = 0; i < m; i++) Vt[(int64_t)i * m + i] = 1.0;
-    for (int sweep = 0, rotated = 1; rotated && sweep < 60; sweep++) {
-        rotated = 0;
-        for (int32_t p = 0; p < m; p++)
-            for (int32_t q = p + 1; q < m; q++) {
-                double *x = At + (int64_t)p * m, *y = At + (int64_t)q * m, a = 0.0, b = 0.0, c = 0.0;
-                for (int32_t k = 0; k < m; k++) a += x[k] * x[k], b += y[k] * y[k], c += x[k] * y[k];
-                if (fabs(c) <= 1e-15 * sqrt(a * b) || c == 0.0) continue;
-                double zeta = (b - a) / (2.0 * c), t = copysign(1.0, zeta) / (fabs(zeta) + sqrt(1.0 + zeta * zeta));
-                double cosine = 1.0 / sqrt(1.0 + t * t), sine = cosine * t;
-                double *v = Vt + (int64_t)p * m, *w = Vt + (int64_t)q * m;
-                rotated = 1;
-                for (int32_t k = 0; k < m; k++) {
-                    double xk = x[k], vk = v[k];
-                    x[k] = cosine * xk - sine * y[k], y[k] = sine * xk + cosine * y[k];
-                    v[k] = cosine * vk - sine * w[k], w[k] = sine * vk + cosine * w[k];
-                }
-            }
+/* What follows is projection.py in C, in extended precision: see its Notation and its rules on rounding. Matrices of Wide are
+ * column-major here: a column is what novelty is about. */
+
+static Wide dot(const Wide *x, const Wide *y, int64_t n) {
+    Wide sum = 0.0;
+    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
+    return sum;
+}
+
+/* One reflection that takes column x of n rows to its first row; the same for the others, stride apart. */
+static void reflect(Wide *x, int64_t n, int64_t stride, int32_t n_others) {
+    Wide norm = sqrtl(dot(x, x, n)), square;
+    x[0] += copysignl(norm, x[0]);
+    square = dot(x, x, n);
+    if (!(square > 0.0)) return;
+    for (int32_t k = 1; k <= n_others; k++) {
+        Wide *y = x + k * stride, share = 2.0 / square * dot(x, y, n);
+        for (int64_t i = 0; i < n; i++) y[i] -= share * x[i];
     }
-    for (int32_t i = 0; i < m; i++) {
-        double square = 0.0;
-        for (int32_t k = 0; k < m; k++) square += At[(int64_t)i * m + k] * At[(int64_t)i * m + k];
-        s[i] = sqrt(square);
+    x[0] = -copysignl(norm, x[0]);
+}
+
+typedef struct {
+    Wide *S, *inverse, *A, *total, *left;
+} Room;
+
+/* The n kept columns of U (m rows): nu, the sum of the weights, and what is left for each unit of weight. */
+static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n, const Rules *rules, double *nu, Room room) {
+    const int64_t rows = (int64_t)m + n;
+    const Wide price = (Wide)rules->precision * rules->precision;
+    for (int32_t k = 0; k < n; k++) {
+        Wide *column = room.S + k * rows;
+        memcpy(column, U + (int64_t)kept[k] * m, (size_t)m * sizeof(Wide));
+        memset(column + m, 0, (size_t)n * sizeof(Wide));
+        column[m + k] = rules->precision;
+    }
+    for (int32_t j = 0; j < n; j++) reflect(room.S + j * rows + j, rows - j, rows, n - 1 - j);
+    /* rows of T^-1, from the last; row i begins at column i */
+    for (int32_t i = n - 1; i >= 0; i--) {
+        Wide *row = room.inverse + (int64_t)i * n, pivot = room.S[i * rows + i];
+        memset(row, 0, (size_t)n * sizeof(Wide));
+        for (int32_t k = i + 1; k < n; k++) {
+            Wide t = room.S[k * rows + i];
+            for (int32_t j = k; j < n; j++) row[j] -= t * room.inverse[(int64_t)k * n + j];
+        }
+        row[i] += 1.0;
+        for (int32_t j = i; j < n; j++) row[j] /= pivot;
+    }
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = i; j < n; j++)
+            room.A[(int64_t)i * n + j] = room.A[(int64_t)j * n + i] =
+                dot(room.inverse + (int64_t)i * n + j, room.inverse + (int64_t)j * n + j, n - j);
+    for (int32_t i = 0; i < n; i++) {
+        Wide diagonal = room.A[(int64_t)i * n + i], square = 1.0 / diagonal - price, total = 0.0, squares = 0.0;
+        for (int32_t j = 0; j < n; j++) {
+            Wide w = j == i ? 0.0 : room.A[(int64_t)i * n + j] / diagonal;
+            total += fabsl(w), squares += w * w;
+        }
+        room.total[i] = total;
+        room.left[i] = sqrtl(fmaxl(square - price * squares, 0.0)) / (1.0 + total);
+        nu[kept[i]] = (double)sqrtl(fminl(fmaxl(square, 0.0), 1.0));
     }
 }
 
-/* Row norms of the inverse of the normalised R (upper, row-major, ld m); 1 where it is too close to singular to tell. */
-static int by_inverse(const double *R, int32_t m, double *nu, double *row) {
-    double total = 0.0;
-    for (int32_t i = 0; i < m; i++) {
-        double square = 0.0;
-        for (int32_t j = i; j < m; j++) { /* row i of R^-1, left to right */
-            double value = i == j ? 1.0 : 0.0;
-            for (int32_t k = i; k < j; k++) value -= row[k] * R[(int64_t)k * m + j];
-            row[j] = value / R[(int64_t)j * m + j];
-            square += row[j] * row[j];
+/* Columns that repeat no earlier one; is_zero marks those that repeat or are repeated. */
+static int32_t representatives(const Wide *U, int32_t m, int32_t *kept, int32_t n, const Rules *rules, uint8_t *is_zero) {
+    int32_t n_first = 0;
+    for (int32_t j = 0; j < n; j++) {
+        const Wide *v = U + (int64_t)kept[j] * m;
+        int repeats = 0;
+        for (int32_t i = 0; i < n_first; i++) {
+            const Wide *u = U + (int64_t)kept[i] * m;
+            Wide cosine = dot(u, v, m), sign = cosine > 0.0 ? 1.0 : -1.0, square = 0.0;
+            if (fabsl(cosine) < 1.0L - 1e-9L) continue;
+            for (int32_t k = 0; k < m; k++) square += (u[k] - sign * v[k]) * (u[k] - sign * v[k]);
+            if (!(square <= (Wide)rules->same * rules->same)) continue;
+            is_zero[kept[i]] = is_zero[kept[j]] = 1;
+            repeats = 1;
         }
-        total += square;
-        nu[i] = fmin(1.0, 1.0 / sqrt(square));
+        if (!repeats) kept[n_first++] = kept[j];
     }
-    return !(total < 1e18);
+    return n_first;
 }
 
-/* Columns of zeros are null: nu = 0, and no part of the others' span. Columns with a component in the null space get 0. */
-void novelty_from_triangle(const double *R, int32_t m, double *nu, double *lengths, double *work) {
-    double *unit = work, *At = work, *Vt = work + (int64_t)m * m, *s = work + 3 * (int64_t)m * m, largest = 0.0;
-    int32_t live = 0;
-    for (int32_t j = 0; j < m; j++) {
-        double square = 0.0;
-        for (int32_t i = 0; i <= j; i++) square += R[(int64_t)i * m + j] * R[(int64_t)i * m + j];
-        lengths[j] = sqrt(square);
-        nu[j] = 0.0;
-        live += square > 0.0;
+/* 0, 1 where the weights are so large that R should have been found in extended precision, -1 without memory. */
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *nu, double *lengths) {
+    const size_t square = (size_t)m * (size_t)m;
+    Wide *U = malloc((5 * square + 2 * (size_t)m + 1) * sizeof(Wide));
+    int32_t *kept = calloc((size_t)m + 1, sizeof *kept), n = 0;
+    uint8_t *is_zero = calloc((size_t)m + 1, 1);
+    Wide largest = 0.0;
+    if (!U || !kept || !is_zero) {
+        free(U), free(kept), free(is_zero);
+        return -1;
     }
-    if (live == m) {
-        for (int32_t i = 0; i < m; i++)
-            for (int32_t j = i; j < m; j++) unit[(int64_t)i * m + j] = R[(int64_t)i * m + j] / lengths[j];
-        if (!by_inverse(unit, m, nu, s)) return;
-    }
-    for (int32_t j = 0; j < m; j++) /* null columns stay zero: they are their own null vectors */
-        for (int32_t i = 0; i < m; i++)
-            At[(int64_t)j * m + i] = i <= j && lengths[j] > 0.0 ? R[(int64_t)i * m + j] / lengths[j] : 0.0;
-    jacobi_svd(At, Vt, s, m);
-    for (int32_t i = 0; i < m; i++) largest = fmax(largest, s[i]);
-    double smallest = largest; /* of those that span the range */
-    for (int32_t i = 0; i < m; i++)
-        if (s[i] > RANK_TOLERANCE * largest) smallest = fmin(smallest, s[i]);
-    const double dependent = smallest > 0.0 ? NULL_COMPONENT * RANK_TOLERANCE * largest / smallest : 0.0;
+    Room room = {U + square, U + 3 * square, U + 4 * square, U + 5 * square, U + 5 * square + m};
     for (int32_t j = 0; j < m; j++) {
-        double null = 0.0, inverse = 0.0;
-        for (int32_t i = 0; i < m; i++) {
-            double v = Vt[(int64_t)i * m + j];
-            if (s[i] > RANK_TOLERANCE * largest) inverse += (v / s[i]) * (v / s[i]);
-            else null += v * v;
+        Wide *u = U + (int64_t)j * m, length;
+        memcpy(u, R + (int64_t)j * m, (size_t)m * sizeof(Wide));
+        length = sqrtl(dot(u, u, m));
+        lengths[j] = (double)length, nu[j] = 0.0;
+        if (!(length > 0.0)) continue; /* a null column: no part of the others' span */
+        for (int32_t i = 0; i < m; i++) u[i] /= length;
+        kept[n++] = j;
+    }
+    if (n == 1) nu[kept[0]] = 1.0; /* a term alone, whatever rounding says of its unit length */
+    for (n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0; n > 0;) {
+        int32_t redundant = -1;
+        of_distinct(U, m, kept, n, rules, nu, room);
+        for (int32_t i = 0; i < n; i++) {
+            largest = fmaxl(largest, room.total[i]);
+            is_zero[kept[i]] |= room.left[i] <= rules->rounding;
+            if (room.left[i] <= rules->redundant && (redundant < 0 || room.total[i] < room.total[redundant])) redundant = i;
         }
-        nu[j] = lengths[j] == 0.0 || sqrt(null) > dependent ? 0.0 : fmin(1.0, 1.0 / sqrt(inverse));
+        if (redundant < 0) break;
+        memmove(kept + redundant, kept + redundant + 1, (size_t)(n - 1 - redundant) * sizeof *kept);
+        n--;
+    }
+    for (int32_t j = 0; j < m; j++)
+        if (is_zero[j]) nu[j] = 0.0;
+    free(U), free(kept), free(is_zero);
+    return largest > rules->large_weight;
+}
+
+/* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. B is used up. */
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m) {
+    for (int32_t j = 0; j < m; j++) {
+        Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
+        if (!(tail > 0.0)) continue;
+        Wide first = head + copysignl(norm, head), square = first * first + tail;
+        for (int32_t k = j + 1; k < m; k++) {
+            Wide *r = R + (int64_t)k * m + j, *c = B + k * ldb, share = 2.0 / square * (first * *r + dot(b, c, n));
+            *r -= share * first;
+            for (int64_t i = 0; i < n; i++) c[i] -= share * b[i];
+        }
+        R[(int64_t)j * m + j] = -copysignl(norm, head);
     }
 }

@@ -146,10 +146,18 @@ int run_parallel(const Work *, void *context, int64_t n_tasks, int n_threads);
 int cholesky(double *A, int32_t n, int32_t ld, double smallest);
 void lower_solve(const double *L, int32_t n, int32_t ld, double *x);
 void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x);
-/* Both: novelties of m columns; work holds novelty_work(m) doubles. The first returns 1 where it is not accurate enough. */
+typedef long double Wide;
+/* The numbers of projection.py, which says what they mean. */
+typedef struct {
+    double gram_is_enough, precision, same, rounding, redundant, large_weight;
+} Rules;
+#define N_RULES (sizeof(Rules) / sizeof(double))
+/* Novelties of m columns. From their Gram matrix (work holds novelty_work(m) doubles; 1 where that is not accurate enough, else
+ * work begins with the lower triangle of its normalised factor), or from a triangular factor, column-major. */
 size_t novelty_work(int32_t m);
-int novelty_from_gram(const double *G, int32_t m, double *nu, double *work);
-void novelty_from_triangle(const double *R, int32_t m, double *nu, double *lengths, double *work);
+int novelty_from_gram(const double *G, int32_t m, const Rules *, double *nu, double *work);
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *, double *nu, double *lengths);
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m);
 
 /* drivers */
 typedef struct {
@@ -178,7 +186,10 @@ typedef struct {
     const double *factors; /* one per derivative row: value, gradient, pairs */
     int order;
     int64_t min_rows;
+    const Rules *rules;
     double *novelty, *lengths; /* one per member */
+    double *triangles;         /* or NULL: per candidate its m x m normalised triangular factor, row-major */
+    const int64_t *triangle_offsets;
     int64_t *rows;             /* one per candidate */
     int32_t *status;
 } NoveltyJob;

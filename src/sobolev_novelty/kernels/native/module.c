@@ -204,38 +204,47 @@ static PyObject *py_fit(PyObject *self, PyObject *args) {
     return finish(&prepared, buffers, result);
 }
 
-/* novelties(programs, members, offsets, X, factors, order, min_rows, novelty, lengths, rows, status, threads, level) */
+/* novelties(programs, members, offsets, X, factors, order, min_rows, rules, novelty, lengths, rows, status,
+ *           triangles or None, triangle_offsets, threads, level) */
 static PyObject *py_novelties(PyObject *self, PyObject *args) {
-    PyObject *programs, *X, *members, *offsets, *factors, *novelty, *lengths, *rows, *status;
+    PyObject *programs, *X, *members, *offsets, *factors, *rules, *novelty, *lengths, *rows, *status, *triangles, *places;
     int order, min_rows, n_threads, level, result = 0;
     Buffers storage = {.n = 0}, *buffers = &storage;
     Prepared prepared;
     NoveltyJob job = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!OOOOiiOOOOii", &PyTuple_Type, &programs, &members, &offsets, &X, &factors, &order,
-                          &min_rows, &novelty, &lengths, &rows, &status, &n_threads, &level))
+    if (!PyArg_ParseTuple(args, "O!OOOOiiOOOOOOOii", &PyTuple_Type, &programs, &members, &offsets, &X, &factors, &order,
+                          &min_rows, &rules, &novelty, &lengths, &rows, &status, &triangles, &places, &n_threads, &level))
         return NULL;
     if (prepare(&prepared, buffers, programs, X, n_threads, level)) return finish(&prepared, buffers, 0);
     Py_buffer *vm = LONGS(members, "members", 0), *vo = vm ? LONGS(offsets, "offsets", 0) : NULL;
     Py_buffer *vf = vo ? DOUBLES(factors, "factors", 1, 0) : NULL, *vn = vf ? DOUBLES(novelty, "novelty", 1, 1) : NULL;
     Py_buffer *vl = vn ? DOUBLES(lengths, "lengths", 1, 1) : NULL, *vr = vl ? LONGS(rows, "rows", 1) : NULL;
-    Py_buffer *vs = vr ? INTS(status, "status", 1) : NULL;
-    if (!vs) return finish(&prepared, buffers, 0);
+    Py_buffer *vs = vr ? INTS(status, "status", 1) : NULL, *vu = vs ? DOUBLES(rules, "rules", 1, 0) : NULL, *vt = NULL;
+    Py_buffer *vp = vu ? LONGS(places, "triangle_offsets", 0) : NULL;
+    if (vp && triangles != Py_None) vt = DOUBLES(triangles, "triangles", 1, 1);
+    if (!vp || PyErr_Occurred()) return finish(&prepared, buffers, 0);
     const int64_t *m = vm->buf, *o = vo->buf;
     job.n_candidates = vo->shape[0] - 1;
     if (order < 0 || order > 2) refuse("'order' must be 0, 1 or 2.");
     else if (!is_partition(o, vo->shape[0], vm->shape[0])) refuse("'offsets' must ascend from 0 to the number of members.");
     else if (vf->shape[0] != derivative_rows(prepared.call.inputs.n_features, order)) refuse("'factors' has the wrong length.");
     else if (vn->shape[0] != vm->shape[0] || vl->shape[0] != vm->shape[0] || vr->shape[0] != job.n_candidates ||
-             vs->shape[0] != job.n_candidates)
+             vs->shape[0] != job.n_candidates || vu->shape[0] != (Py_ssize_t)N_RULES || vp->shape[0] != vo->shape[0] ||
+             (vt && !is_partition(vp->buf, vp->shape[0], vt->shape[0])))
         refuse("The output arrays have the wrong shapes.");
+    for (int64_t c = 0; vt && !PyErr_Occurred() && c < job.n_candidates; c++) {
+        const int64_t *places_of = vp->buf, count = o[c + 1] - o[c];
+        if (places_of[c + 1] - places_of[c] != count * count) refuse("'triangle_offsets' has the wrong steps.");
+    }
     for (Py_ssize_t k = 0; !PyErr_Occurred() && k < vm->shape[0]; k++)
         if (m[k] < 0 || m[k] >= prepared.call.population.n_programs) refuse("'members' names a program that is not there.");
     for (int64_t c = 0; !PyErr_Occurred() && c < job.n_candidates; c++)
         if (o[c + 1] - o[c] > MAX_COLUMNS) refuse("A candidate has more than 4096 terms. Split it.");
     if (!PyErr_Occurred()) {
         job.members = m, job.offsets = o, job.factors = vf->buf, job.order = order, job.min_rows = min_rows;
-        job.novelty = vn->buf, job.lengths = vl->buf, job.rows = vr->buf, job.status = vs->buf;
+        job.novelty = vn->buf, job.lengths = vl->buf, job.rows = vr->buf, job.status = vs->buf, job.rules = vu->buf;
+        job.triangles = vt ? vt->buf : NULL, job.triangle_offsets = vp->buf;
         Py_BEGIN_ALLOW_THREADS
         result = novelties(&prepared.call, &job);
         Py_END_ALLOW_THREADS

@@ -1,10 +1,11 @@
-/* Novelty of every term of every candidate, as numpy_novelty.py defines it.
+/* Novelty of every term of every candidate, as geometry.py and projection.py define it.
  *
  * A signature column is cut into segments: the values, one per input of the gradient, one per pair of second derivatives. A term
  * has a segment only for the columns of X it contains; the others are zero and cost nothing. Rows are worked through in blocks that
  * stay in cache. Each block adds its inner products, times the square of the segment's factor, to the candidate's Gram matrix;
  * the p x m matrix never exists. Where the Gram matrix is too coarse (some novelty is small, or squares leave the range of
- * doubles), a second walk over the blocks updates a triangular factor by Householder reflections instead.
+ * doubles), a second walk over the blocks updates a triangular factor by Householder reflections instead, and where that is too
+ * coarse as well, a third one does so in extended precision.
  *
  * Terms that several candidates share are evaluated once, before the candidates, as far as CACHE_BYTES reach. */
 #include <math.h>
@@ -170,10 +171,12 @@ static int64_t clean(Candidate *p, int64_t start, int64_t n) {
     Own *own = p->own;
     int64_t real = p->context->call->inputs.n_rows - start < n ? p->context->call->inputs.n_rows - start : n, good = 0;
     memset(own->bad, 0, (size_t)n * sizeof(double));
-    for (int64_t e = 0; e < p->n_entries; e++) {
-        const double *row = own->rows[e];
-        for (int64_t i = 0; i < n; i++) own->bad[i] += row[i] * 0.0;
-    }
+    /* A finite derivative can overflow when it is weighted, so finiteness is judged after weighting. */
+    for (int64_t k = 0; k < p->n_segments; k++)
+        for (int64_t e = own->first_entry[k]; e < own->first_entry[k + 1]; e++) {
+            const double *row = own->rows[e], factor = p->context->job->factors[own->segment_of[k]];
+            for (int64_t i = 0; i < n; i++) own->bad[i] += row[i] * factor * 0.0;
+        }
     for (int64_t i = 0; i < real; i++) good += own->bad[i] == 0.0;
     if (good == real) return good;
     p->has_bad = 1;
@@ -247,11 +250,30 @@ static int scales_of_blocks(Candidate *p) {
     return 0;
 }
 
-/* R of the columns divided by scale, block by block. */
-static int triangle_of_blocks(Candidate *p) {
+/* Chunk by chunk, the rows of the columns divided by scale: B (m columns of CHUNK rows), or, where W is given, there. */
+static void fill_chunk(const Candidate *p, int64_t k, int64_t i, int64_t size, Wide *W) {
+    Own *own = p->own;
+    const double factor = p->context->job->factors[own->segment_of[k]], root = sqrt((double)p->good);
+    if (W) memset(W, 0, (size_t)p->m * CHUNK * sizeof(Wide));
+    else memset(own->B, 0, (size_t)p->m * CHUNK * sizeof(double));
+    for (int64_t e = own->first_entry[k]; e < own->first_entry[k + 1]; e++) {
+        int32_t t = own->entry_term[e];
+        const double *from = own->rows[e] + i;
+        double *to = own->B + (int64_t)t * CHUNK, scale = own->scale[t] > 0.0 ? 1.0 / own->scale[t] : 1.0;
+        if (isinf(scale)) scale = 1e308;
+        if (W) /* entries as NumPy rounds them: large weights make much of the last digit */
+            for (int64_t r = 0; r < size; r++) W[(int64_t)t * CHUNK + r] = (Wide)(from[r] * factor / root) * root * scale;
+        else
+            for (int64_t r = 0; r < size; r++) to[r] = from[r] * scale * factor;
+    }
+}
+
+/* R of the columns divided by scale, block by block: in own->R, or, where given, in extended precision in wide (column-major). */
+static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
     Own *own = p->own;
     const Call *call = p->context->call;
-    memset(own->R, 0, (size_t)p->m * (size_t)p->m * sizeof(double));
+    if (wide) memset(wide, 0, (size_t)p->m * (size_t)p->m * sizeof(Wide));
+    else memset(own->R, 0, (size_t)p->m * (size_t)p->m * sizeof(double));
     for (int64_t start = 0; start < p->context->n_padded; start += p->block_rows) {
         int64_t n = p->context->n_padded - start < p->block_rows ? p->context->n_padded - start : p->block_rows;
         if (p->block_rows < p->context->n_padded || start) { /* a single block is still there, and clean */
@@ -261,19 +283,35 @@ static int triangle_of_blocks(Candidate *p) {
         for (int64_t i = 0; i < n; i += CHUNK)
             for (int64_t k = 0; k < p->n_segments; k++) {
                 int64_t size = n - i < CHUNK ? n - i : CHUNK;
-                double factor = p->context->job->factors[own->segment_of[k]];
-                memset(own->B, 0, (size_t)p->m * CHUNK * sizeof(double));
-                for (int64_t e = own->first_entry[k]; e < own->first_entry[k + 1]; e++) {
-                    int32_t t = own->entry_term[e];
-                    const double *from = own->rows[e] + i;
-                    double *to = own->B + (int64_t)t * CHUNK, scale = own->scale[t] > 0.0 ? 1.0 / own->scale[t] : 1.0;
-                    if (isinf(scale)) scale = 1e308;
-                    for (int64_t r = 0; r < size; r++) to[r] = from[r] * scale * factor;
-                }
-                call->hot->absorb(own->R, own->B, CHUNK, size, p->m);
+                fill_chunk(p, k, i, size, W);
+                if (wide) absorb_wide(wide, W, CHUNK, size, p->m);
+                else call->hot->absorb(own->R, own->B, CHUNK, size, p->m);
             }
     }
     return 0;
+}
+
+/* Novelties by a triangular factor, in extended precision where the first one asks for it. -1 without memory. */
+static int by_triangle(Candidate *p, double *nu, double *lengths, double *triangle) {
+    Own *own = p->own;
+    const int64_t m = p->m;
+    const Rules *rules = p->context->job->rules;
+    Wide *wide = malloc(((size_t)(m * m) + (size_t)m * CHUNK) * sizeof(Wide));
+    int result = wide && !triangle_of_blocks(p, NULL, NULL) ? 0 : -1;
+    if (!result) {
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < m; j++) wide[j * m + i] = i <= j ? own->R[i * m + j] : 0.0;
+        result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
+    }
+    if (result == 1) {
+        result = triangle_of_blocks(p, wide, wide + m * m);
+        if (!result) result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
+    }
+    for (int64_t j = 0; triangle && result >= 0 && j < m; j++)
+        for (int64_t i = 0; i < m; i++)
+            triangle[i * m + j] = i <= j && lengths[j] > 0.0 ? (double)(wide[j * m + i] / lengths[j]) : 0.0;
+    free(wide);
+    return result < 0 ? -1 : 0;
 }
 
 static void task(void *pointer, void *own_pointer, int64_t i) {
@@ -283,6 +321,7 @@ static void task(void *pointer, void *own_pointer, int64_t i) {
     Candidate p = {.context = c, .own = own, .members = job->members + job->offsets[i]};
     p.m = (int32_t)(job->offsets[i + 1] - job->offsets[i]);
     double *nu = job->novelty + job->offsets[i], *lengths = job->lengths + job->offsets[i];
+    double *triangle = job->triangles ? job->triangles + job->triangle_offsets[i] : NULL;
     job->status[i] = NO_TERMS;
     job->rows[i] = 0;
     if (p.m == 0) return;
@@ -299,16 +338,17 @@ static void task(void *pointer, void *own_pointer, int64_t i) {
             own->scale[t] = sqrt(own->gram[(int64_t)t * p.m + t]);
             lengths[t] = own->scale[t] / root;
         }
-        if (!novelty_from_gram(own->gram, p.m, nu, own->work)) return;
-    } else if (scales_of_blocks(&p)) {
+        if (!novelty_from_gram(own->gram, p.m, job->rules, nu, own->work)) {
+            for (int32_t a = 0; triangle && a < p.m; a++)
+                for (int32_t b = 0; b < p.m; b++)
+                    triangle[(int64_t)a * p.m + b] = a <= b ? own->work[(int64_t)b * p.m + a] : 0.0;
+            return;
+        }
+    }
+    if ((useless && scales_of_blocks(&p)) || by_triangle(&p, nu, lengths, triangle)) {
         atomic_store(&c->failed, 1);
         return;
     }
-    if (triangle_of_blocks(&p)) {
-        atomic_store(&c->failed, 1);
-        return;
-    }
-    novelty_from_triangle(own->R, p.m, nu, lengths, own->work);
     for (int32_t t = 0; t < p.m; t++) lengths[t] = lengths[t] * (own->scale[t] > 0.0 ? own->scale[t] : 1.0) / root;
 }
 

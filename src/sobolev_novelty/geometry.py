@@ -1,0 +1,185 @@
+r"""How behaviour is measured: which rows, derivatives and weights make up a signature (Eq. 1). The only place that says so.
+
+Notation
+--------
+``N, d``     rows used and inputs;  ``m``  terms
+``rows``     derivatives of the terms, shape (m, n_blocks, N, ...): values, then the gradient, then second derivatives
+``factors``  one number per block: √λ₀, √(λ₁/d) s_j, (√λ₂/d) s_j s_k (times √2 for j < k)
+``Psi``      signatures, shape (p, m), one column per term; p = N (1 + d) for order 1
+
+.. math:: \Psi_X(\phi) = \frac1{\sigma_s}\Big[\sqrt{\lambda_0/N}\,\phi(X),\ \sqrt{\lambda_1/(Nd)}\,\nabla\phi(X),\
+          \sqrt{\lambda_2/(Nd^2)}\,\nabla^2\phi(X)\Big]
+
+All terms of a candidate share the rows where every weighted value and derivative of every term is finite. Derivatives
+are along standardized inputs by default: ∂φ/∂x_j times the standard deviation of x_j. Matrices here leave σ_s out:
+novelty does not see it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray, standard_deviations
+from sobolev_novelty.errors import ParameterError
+
+#: Fewer common finite rows than this give no novelty (Appendix D.4).
+MIN_ROWS = 32
+
+
+class Status(Enum):
+    """Why there are novelties, or none; ``sentence`` says it to a person. The kernels give a member's place here."""
+
+    OK = "ok"
+    TOO_FEW_ROWS = "too_few_rows"
+    NO_TERMS = "no_terms"
+
+    @property
+    def sentence(self) -> str:
+        """The status in words."""
+        return _SENTENCES[self]
+
+    @property
+    def code(self) -> int:
+        """The kernels' number of this status."""
+        return STATUSES.index(self)
+
+
+STATUSES = tuple(Status)
+
+_SENTENCES = {
+    Status.OK: "Novelty was computed.",
+    Status.NO_TERMS: "The expression is zero: it has no terms left after like terms are merged.",
+    Status.TOO_FEW_ROWS: (
+        f"Fewer than {MIN_ROWS} rows have finite values and derivatives of all terms: no novelty can be given."
+    ),
+}
+
+
+def check_order(order: int) -> int:
+    """Refuse a derivative order that the kernels do not have."""
+    if order not in (0, 1, 2):
+        raise ParameterError(f"'order' must be 0, 1 or 2. Got {order!r}.")
+    return int(order)
+
+
+def second_order_pairs(n_features: int) -> list[tuple[int, int]]:
+    """Pairs (j, k), j ≤ k, in the order in which second derivatives are stored."""
+    return [(j, k) for j in range(n_features) for k in range(j, n_features)]
+
+
+def n_derivative_rows(n_features: int, order: int) -> int:
+    """1, 1 + d, or 1 + d + d(d+1)/2 rows for orders 0, 1 and 2."""
+    return 1 + (n_features if order >= 1 else 0) + (n_features * (n_features + 1) // 2 if order >= 2 else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Derivative order, weights and coordinates of a signature.
+
+    Parameters
+    ----------
+    order : {0, 1, 2}
+        Highest derivative in the signature. The paper uses 1.
+    weights : tuple of float
+        λ₀, λ₁ and λ₂; those beyond ``order`` are not used.
+    coordinates : {"standardized", "raw"}
+        Whether derivatives are taken along inputs divided by their standard deviation.
+    """
+
+    order: int = 1
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    coordinates: str = "standardized"
+
+    def __post_init__(self) -> None:
+        check_order(self.order)
+        if len(self.weights) != 3 or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
+            raise ParameterError(f"'weights' must be three positive numbers (λ0, λ1, λ2). Got {self.weights!r}.")
+        if self.coordinates not in ("standardized", "raw"):
+            raise ParameterError(f"'coordinates' must be 'standardized' or 'raw'. Got {self.coordinates!r}.")
+
+    def scales(self, X: FloatArray) -> FloatArray:
+        """Factor of each first derivative, for inputs of shape (n_features, n_samples)."""
+        return standard_deviations(X) if self.coordinates == "standardized" else np.ones(len(X))
+
+    def block_factors(self, scales: FloatArray) -> FloatArray:
+        """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives."""
+        d = len(scales)
+        s = scales.tolist()
+        factors = [math.sqrt(self.weights[0])]
+        if self.order >= 1:
+            slope = math.sqrt(self.weights[1] / d)
+            factors += [slope * s_j for s_j in s]
+        if self.order >= 2:
+            # Off-diagonal entries of the symmetric Hessian are stored once and stand for two.
+            curvature = math.sqrt(self.weights[2]) / d
+            factors += [curvature * s[j] * s[k] * (1.0 if j == k else math.sqrt(2.0)) for j, k in second_order_pairs(d)]
+        return np.array(factors)
+
+
+#: The paper's: values and gradients, equal weights, standardized inputs.
+DEFAULT_GEOMETRY = Geometry()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signatures:
+    """Weighted values and derivatives of the terms of one candidate.
+
+    Parameters
+    ----------
+    Psi : ndarray of shape (p, n_terms)
+    values : ndarray of shape (n_terms, n_samples, ...)
+        Term values at all samples, finite or not.
+    used : bool ndarray of shape (n_samples,)
+        The common finite subset.
+    n_blocks : int
+        Values, derivatives along each input, second derivatives: ``Psi`` stacks this many blocks of samples ×
+        components.
+    """
+
+    Psi: FloatArray
+    values: FloatArray
+    used: npt.NDArray[np.bool_]
+    n_blocks: int
+
+    @property
+    def n_used(self) -> int:
+        """Rows of the common finite subset."""
+        return int(self.used.sum())
+
+    @property
+    def status(self) -> Status:
+        """Whether these signatures give novelties."""
+        return status_of(self.Psi.shape[1], self.n_used)
+
+
+def status_of(n_terms: int, n_used: int) -> Status:
+    """Whether this many terms on this many common finite rows have novelties."""
+    if n_terms == 0:
+        return Status.NO_TERMS
+    return Status.OK if n_used >= MIN_ROWS else Status.TOO_FEW_ROWS
+
+
+def stacked(rows: FloatArray, factors: FloatArray) -> Signatures:
+    """Keep the common finite subset, weight the blocks, stack them.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_terms, n_blocks, n_samples, ...)
+        Trailing axes are components of one sample.
+    factors : ndarray of shape (n_blocks,)
+    """
+    m, n_blocks, n_samples = rows.shape[:3]
+    # A finite derivative can overflow when it is standardized, so finiteness is judged after weighting.
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = rows * factors.reshape((1, n_blocks) + (1,) * (rows.ndim - 2))
+    axes = tuple(axis for axis in range(rows.ndim) if axis != 2)
+    finite = np.asarray(np.isfinite(weighted).all(axis=axes))
+    n_used = int(finite.sum())
+    kept = weighted if n_used == n_samples else weighted[:, :, finite]
+    Psi = (kept / np.sqrt(max(n_used, 1))).reshape(m, int(np.prod(kept.shape[1:]))).T
+    return Signatures(Psi, rows[:, 0], finite, n_blocks)
