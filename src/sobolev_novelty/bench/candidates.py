@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FoundExpression:
     """One expression a method found.
 
     Parameters
@@ -48,14 +48,14 @@ class Candidate:
     seed: int | None = None
 
 
-def published_candidates(root: Path, suite: str) -> Iterator[Candidate]:
+def published_candidates(root: Path, suite: str) -> Iterator[FoundExpression]:
     """The published models below ``root`` (``$SOBOLEV_DATA``), of ``"ground_truth"`` or ``"black_box"`` tasks."""
     path = root / "srbench_results" / SUITES[suite]
     if not path.is_file():
         raise DataError(f"There are no published models at '{path}'. Set SOBOLEV_DATA to a folder that has them.")
     for row in _frame(path).to_dict("records"):
         reported = _number(row.get("r2_test"))
-        yield Candidate(
+        yield FoundExpression(
             str(row["algorithm"]),
             str(row["dataset"]),
             _text(row["symbolic_model"]),
@@ -67,7 +67,7 @@ def published_candidates(root: Path, suite: str) -> Iterator[Candidate]:
         )
 
 
-def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
+def srbench_candidates(path: str | Path) -> Iterator[FoundExpression]:
     """Rows of an SRBench result: feather, parquet, CSV, one JSON file, or a folder of them.
 
     Needs the fields ``dataset``, ``algorithm`` and ``symbolic_model``; uses ``r2_test``, ``target_noise``,
@@ -82,7 +82,7 @@ def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
             missing = {"dataset", "algorithm", "symbolic_model"} - set(row)
             if missing:
                 raise DataError(f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: not a result of SRBench.")
-            yield Candidate(
+            yield FoundExpression(
                 str(row["algorithm"]),
                 str(row["dataset"]),
                 _text(row["symbolic_model"]),
@@ -92,10 +92,10 @@ def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
             )
 
 
-def store_candidates(store: Store) -> Iterator[Candidate]:
+def store_candidates(store: Store) -> Iterator[FoundExpression]:
     """Rows of a store of ours; failures have no text."""
     for row in store.frame().to_dict("records"):
-        yield Candidate(
+        yield FoundExpression(
             str(row["method"]),
             str(row["task"]),
             _text(row["expression"]),

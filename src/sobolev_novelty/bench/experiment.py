@@ -102,7 +102,7 @@ class Experiment:
         methods = {f"method:{spec.label}": {"method": spec.method, **spec.options} for spec in self.methods}
         return {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows, **methods}
 
-    def order(self, job: Job) -> dict[str, Any]:
+    def request(self, job: Job) -> dict[str, Any]:
         """Everything a worker process needs to know to run a job; JSON."""
         spec = next(spec for spec in self.methods if spec.label == job.method)
         return {

@@ -61,7 +61,7 @@ def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, w
         ]
         table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
     table["accuracy_rank"] = table["r2"].rank(ascending=False, method="min").astype(int)
-    table["complexity_rank"] = table["complexity"].rank(method="min").astype(int)
+    table["complexity_rank"] = table["complexity"].rank(method="min", na_option="bottom").astype(int)
     table["tier"] = pareto_tiers(table[["accuracy_rank", "complexity_rank"]].to_numpy(dtype=float))
     return table[["method", "source", "r2", "complexity", "accuracy_rank", "complexity_rank", "tier"]]
 
