@@ -86,8 +86,7 @@ def select(
     """Find a closure in the regression data and write it to a file."""
     with _progress("select", quiet, as_json) as say:
         from sobolev_novelty.turbulence import data as hill
-        from sobolev_novelty.turbulence.problem import closure_problem
-        from sobolev_novelty.turbulence.study import closure_report
+        from sobolev_novelty.turbulence.problem import closure_problem, closure_report
         from sobolev_novelty.turbulence.tensors import dictionary
 
         begin = time.perf_counter()
@@ -131,13 +130,12 @@ def _search(
     import numpy as np
 
     from sobolev_novelty.search.engine import SobolevGuidance
-    from sobolev_novelty.turbulence.selection import select_closure
-    from sobolev_novelty.turbulence.study import rule_of
+    from sobolev_novelty.turbulence.selection import rule_named, select_closure
     from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
     if rule in ("greedy", "sobolev", "threshold"):
         say("selecting terms")
-        closure, kept, path = select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
+        closure, kept, path = select_closure(problem, n_terms, rule_named(rule), forward_to=forward_to)
         return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
     if rule not in ("mcts", "sn-mcts"):
         raise ParameterError(f"'--rule' must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
@@ -168,13 +166,16 @@ def solve(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute the velocity field under a closure and measure it against DNS."""
+    """Compute the velocity field under a closure and measure it beside DNS.
+
+    The figures of the DNS are quoted; the field error needs its fields (sobolev turbulence prepare).
+    """
     with _progress("solve", quiet, as_json) as say:
         import numpy as np
 
         from sobolev_novelty.turbulence import data as hill
+        from sobolev_novelty.turbulence.runs import flow_row
         from sobolev_novelty.turbulence.solvers import make_solver
-        from sobolev_novelty.turbulence.study import flow_row
 
         closure = _read_closure(closure_file)
         engine = make_solver(solver, hill.load_base_flow(), say)
@@ -183,9 +184,10 @@ def solve(
         if output is not None:
             np.savez_compressed(output, nodes=engine.base.nodes, U=result.U, p=result.p)
     if as_json:
-        _print_json(row)
+        _print_json(row | {"dns": dict(hill.DNS_MEASURES)})
     else:
-        _print_measures([(Path(closure_file).stem, row)], "One closure beside DNS")
+        dns = {"measures": hill.DNS_MEASURES, "status": "Xiao et al. (2020), quoted"}
+        _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "One closure beside DNS")
         typer.echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
     if not result.is_converged:
         raise typer.Exit(2)
@@ -201,7 +203,7 @@ def _read_closure(name: str) -> Closure | None:
         return hill.load_published(name)
     path = Path(name)
     if not path.is_file():
-        raise DataError(f"'{name}' is no closure file. Write one with: sobolev turbulence select --output {name}")
+        raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --output {name}")
     return Closure.from_json(path.read_text())
 
 
@@ -225,7 +227,7 @@ def compare(
 ) -> None:
     """Run an experiment file, storing each run, and print its table."""
     with _progress("compare", quiet, as_json) as say:
-        from sobolev_novelty.turbulence.comparison import run_study
+        from sobolev_novelty.turbulence.study import run_study
 
         outcome = run_study(experiment, results, solver=solver, with_grid=grid, only=only or (), say=say)
         if docs is not None:
@@ -272,9 +274,9 @@ def figure(
 ) -> None:
     """Draw figures from stored runs (velocity fields are computed again where they are not kept)."""
     with _progress("figure", quiet, as_json) as say:
-        from sobolev_novelty.turbulence.gallery import draw
+        from sobolev_novelty.turbulence.study_figures import draw_study
 
-        paths = draw(kind, experiment, results, output, say)
+        paths = draw_study(kind, experiment, results, output, say)
     if as_json:
         _print_json([str(path) for path in paths])
     else:

@@ -84,6 +84,14 @@ class NoveltyFloor:
         return int(novel[np.argmax(gains[novel])]) if len(novel) else None
 
 
+def rule_named(name: str, share: float = 0.94) -> Rule:
+    """The selection rule with a name: "greedy", "sobolev" or "threshold"."""
+    rules: dict[str, Rule] = {"greedy": Greedy(), "sobolev": SobolevGuided(share), "threshold": NoveltyFloor()}
+    if name not in rules:
+        raise ParameterError(f"'rule' must be one of {', '.join(rules)}. Got {name!r}.")
+    return rules[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a selection: the term, its conditional novelty when taken, and the refitted model."""

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.turbulence.comparison import grid_wins
-from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import CLOSURE_ROWS, grid_cells, load_study
+from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS, grid_cells, grid_wins
+from sobolev_novelty.turbulence.store import Row, RunStore
+from sobolev_novelty.turbulence.study import load_study, study_store
 
 START, END = "<!-- tables made by: sobolev turbulence compare --docs -->", "<!-- end of tables -->"
-Row = dict[str, Any]
 
 
 def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -188,7 +187,7 @@ def all_tables(experiments: Path, results: Path) -> str:
     """Every table of the documentation page, from the folders of experiment files and of stored runs."""
     names = ("comparison", "response", "threshold", "refined")
     first, second, third, fourth = (load_study(experiments / f"turbulence_{name}.toml") for name in names)
-    a, b, c, d = (RunStore(results / f"{study['name']}.jsonl") for study in (first, second, third, fourth))
+    a, b, c, d = (study_store(study, results, read_only=True) for study in (first, second, third, fourth))
     parts = {
         "Checks: x_r / max reversed 1e-3": check_table(a),
         "Speed": speed_table(a),
