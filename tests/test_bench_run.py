@@ -95,7 +95,7 @@ def test_a_stuck_assessment_keeps_the_fit() -> None:
     result = run_isolated(request("bad_assessment", assess_timeout=1.0))
     assert result["status"] == "done"
     assert result["r2_test"] is not None
-    assert "stopped after its time" in result["exact_note"]
+    assert "ran out of time" in result["exact_note"]
 
 
 def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""``sobolev turbulence``: select a closure, solve a flow, compare with DNS, draw figures."""
+"""``sobolev turbulence``: select a closure, solve a flow, compare it with DNS, draw figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT_RESULTS = Path("results/turbulence")
 
 @contextmanager
 def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
-    """A line on stderr that tells the current step; yields a function that takes words. Errors become one line."""
+    """A line on stderr that shows the current step; yields a function that takes its text. Errors become one line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
         with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet or as_json) as progress:
@@ -59,7 +59,7 @@ def prepare(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the data files from the two public repositories, checking their sums."""
+    """Make the data files, DNS included, from the two public repositories, verifying their checksums."""
     with _progress("prepare", quiet, as_json) as say:
         from sobolev_novelty.turbulence import prepare as preparation
 
@@ -74,7 +74,7 @@ def prepare(
 def select(
     *,
     rule: Annotated[str, typer.Option(help="greedy, sobolev, threshold, mcts or sn-mcts.")] = "sobolev",
-    n_terms: Annotated[int, typer.Option("--terms", help="Terms of the closure (upper limit for tree search).")] = 10,
+    n_terms: Annotated[int, typer.Option("--terms", help="Number of terms (an upper limit for the tree search).")] = 10,
     forward_to: Annotated[int | None, typer.Option(help="Select this many terms first, then prune back.")] = None,
     max_degree: Annotated[int, typer.Option(help="Largest total degree of a monomial.")] = 12,
     seed: Annotated[int, typer.Option(help="Seed of the tree search.")] = 0,
@@ -166,9 +166,9 @@ def solve(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute the velocity field under a closure and measure it beside DNS.
+    """Compute the velocity field under a closure and compare it with DNS.
 
-    The figures of the DNS are quoted; the field error needs its fields (sobolev turbulence prepare).
+    The figures of the DNS are quoted; the field error needs the DNS fields (sobolev turbulence prepare).
     """
     with _progress("solve", quiet, as_json) as say:
         import numpy as np
@@ -187,8 +187,12 @@ def solve(
         _print_json(row | {"dns": dict(hill.DNS_MEASURES)})
     else:
         dns = {"measures": hill.DNS_MEASURES, "status": "Xiao et al. (2020), quoted"}
-        _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "One closure beside DNS")
+        _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "The closure compared with DNS")
         typer.echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
+        if not hill.has_dns():
+            typer.echo(
+                "The field error needs the DNS fields, which are not part of the package: see docs/turbulence.md."
+            )
     if not result.is_converged:
         raise typer.Exit(2)
 
@@ -221,7 +225,7 @@ def compare(
         list[str] | None, typer.Option("--row", help="Rows to run in the other solver; all by default.")
     ] = None,
     grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
-    docs: Annotated[Path | None, typer.Option(help="Page whose tables are made anew from the stored runs.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Page whose tables are regenerated from the stored runs.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -244,7 +248,7 @@ def compare(
 
 def _print_measures(rows: list[tuple[str, dict[str, Any]]], title: str) -> None:
     table = Table(
-        "row", "α1", "reattachment", "(interpolated)", "max reversed 1e-3", "field error", "status", title=title
+        "row", "α1", "reattachment", "(interpolated)", "max reversed, 1e-3 m/s", "field error", "status", title=title
     )
     for name, row in rows:
         found = row.get("measures") or {}
@@ -272,7 +276,7 @@ def figure(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Draw figures from stored runs (velocity fields are computed again where they are not kept)."""
+    """Draw figures from stored runs; velocity fields that were not kept are computed again."""
     with _progress("figure", quiet, as_json) as say:
         from sobolev_novelty.turbulence.study_figures import draw_study
 

@@ -1,6 +1,6 @@
-"""Found expressions from wherever they lie: the published models, SRBench result files, a store of ours.
+"""Expressions that methods found: published models, SRBench result files, our own stores.
 
-A candidate is text with all that is needed to read it. Reading comes later, so that whatever cannot be read is counted.
+A candidate is text with all that is needed to parse it. Parsing comes later, so that failures are counted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def srbench_candidates(path: str | Path) -> Iterator[FoundExpression]:
     """Rows of an SRBench result: feather, parquet, CSV, one JSON file, or a folder of them.
 
     Needs the fields ``dataset``, ``algorithm`` and ``symbolic_model``; uses ``r2_test``, ``target_noise``,
-    ``random_state`` where they are.
+    ``random_state`` where they are given.
     """
     path = Path(path)
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
@@ -81,7 +81,9 @@ def srbench_candidates(path: str | Path) -> Iterator[FoundExpression]:
         for row in _rows(file):
             missing = {"dataset", "algorithm", "symbolic_model"} - set(row)
             if missing:
-                raise DataError(f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: not a result of SRBench.")
+                raise DataError(
+                    f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: it is not an SRBench result."
+                )
             yield FoundExpression(
                 str(row["algorithm"]),
                 str(row["dataset"]),
@@ -93,7 +95,7 @@ def srbench_candidates(path: str | Path) -> Iterator[FoundExpression]:
 
 
 def store_candidates(store: Store) -> Iterator[FoundExpression]:
-    """Rows of a store of ours; failures have no text."""
+    """Rows of one of our stores; failures have no text."""
     for row in store.frame().to_dict("records"):
         yield FoundExpression(
             str(row["method"]),
@@ -114,7 +116,7 @@ def _rows(file: Path) -> Iterator[Mapping[Any, Any]]:
             raise DataError(f"'{file}' cannot be read as JSON: {error}.") from error
         rows = content if isinstance(content, list) else [content]
         if not all(isinstance(row, dict) for row in rows):
-            raise DataError(f"'{file}' holds no objects with fields: not a result of SRBench.")
+            raise DataError(f"'{file}' holds no objects with fields: it is not an SRBench result.")
         yield from rows
     else:
         yield from _frame(file).to_dict("records")
@@ -145,7 +147,7 @@ def _number(value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"A result of SRBench has {value!r} where a number belongs.") from error
+        raise DataError(f"An SRBench result has {value!r} where a number is expected.") from error
 
 
 def _seed(value: Any) -> int | None:

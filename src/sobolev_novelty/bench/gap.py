@@ -214,7 +214,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def gap_table(judgements: Iterable[Judgement]) -> pd.DataFrame:
-    """One row a method: the paper's columns, what became of all candidates, and the paper's own numbers.
+    """One row per method: the paper's columns, what became of all candidates, and the paper's own numbers.
 
     ``mean_novelty`` is the mean over the terms of multi-term expressions; ``complexity`` the mean over all judged
     expressions, single-term ones included.
@@ -265,7 +265,7 @@ def gap_candidates(files: Sequence[Path] = (), *, noise: float | None = 0.0) -> 
     Parameters
     ----------
     files : sequence of path
-        Stores of ours (``.sqlite``) and results of SRBench.
+        Our stores (``.sqlite``) and SRBench results.
     noise : float or None
         Only candidates found at this noise level; all with ``None``.
     """

@@ -101,8 +101,8 @@ def _collect(
         written: dict[str, Any] = json.loads(result_path.read_text(encoding="utf-8"))
         result: dict[str, Any] = written["result"]
         if not written["is_final"]:
-            what = "was stopped after its time" if was_killed else f"ended with exit code {exit_code}"
-            result["exact_note"] = f"The assessment {what}; the fit was done before."
+            what = "ran out of time" if was_killed else f"ended with exit code {exit_code}"
+            result["exact_note"] = f"The assessment {what}; the fit was finished before."
         return result
     if was_killed:
         return {

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from sobolev_novelty.bench.run import SweepProgress
 
-#: Jobs in flight that are listed; a cluster may have hundreds.
+#: Jobs in progress that are listed; a cluster may have hundreds.
 _SHOWN = 12
 
 

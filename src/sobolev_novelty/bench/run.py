@@ -31,7 +31,7 @@ class SweepProgress:
     total, done, failed : int
         Jobs of the experiment, those with a result in the store, and those of them without an expression.
     running : tuple of (Job, float)
-        Jobs in flight and the seconds since they were handed out.
+        Jobs in progress and the seconds since they were handed out.
     seconds_left : float or None
         Estimate from the jobs finished by this runner.
     """

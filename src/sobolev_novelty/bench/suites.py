@@ -2,7 +2,7 @@
 
 ``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
-A path that ends in ``.toml`` is a file of formulas of one's own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
+A path that ends in ``.toml`` is a file with formulas of your own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
 ``max_train_rows`` training rows; noise, if any, on the training target only, normal with standard deviation

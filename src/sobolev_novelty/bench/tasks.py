@@ -159,7 +159,7 @@ def whitebox_tasks() -> tuple[Task, ...]:
 
 
 def formula_tasks(path: str | Path) -> tuple[Task, ...]:
-    """Tasks from a TOML file of formulas of one's own.
+    """Tasks from a TOML file with formulas of your own.
 
     .. code-block:: toml
 

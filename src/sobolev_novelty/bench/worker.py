@@ -2,7 +2,7 @@
 
 It reads one line of JSON (the request) from standard input, and writes its result to the file the request names, once
 after the fit and again after each part of the assessment; each write replaces the file whole. So whoever kills it
-keeps what was done. When standard input closes, its parent is gone, and it ends.
+keeps what was found. When standard input closes, its parent is gone, and it ends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main() -> None:
     try:
         _run(request, result)
     except MemoryError:
-        result.update(status="memory", traceback=f"More than {request['memory']} GiB of address space were needed.")
+        result.update(status="memory", traceback=f"More than {request['memory']} GiB of address space was needed.")
     except BaseException:
         result.update(status="failed", traceback=_shortened(traceback.format_exc()))
     _write(request, result, is_final=True)

@@ -61,7 +61,7 @@ def run_bases(store: RunStore, models: Sequence[str], say: Callable[[str], None]
 
 
 def run_speed(store: RunStore, say: Callable[[str], None]) -> None:
-    """CPU seconds of a selection, a factorisation in two orders and a closure; machines are shared."""
+    """CPU seconds of a selection, of a factorisation in two orderings and of a closure."""
     if store.find("speed") is not None:
         return
     say("speed")

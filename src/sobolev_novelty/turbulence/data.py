@@ -1,4 +1,4 @@
-"""Periodic-hill data, case α = 0.8, Re_H = 5600: where it lies, that it is the right one, what it holds.
+"""Periodic-hill data, case α = 0.8, Re_H = 5600: where it is, whether it is the right one, what it holds.
 
 The regression data, the base flow and the published closures are part of this package (``data_files``, from DSRRANS,
 MIT; see the NOTICE beside them). The DNS carries no licence, so its fields are not: ``sobolev turbulence prepare``
@@ -152,7 +152,7 @@ def data_folder(folder: str | Path | None = None) -> Path:
 
 
 def has(name: str, folder: str | Path | None = None) -> bool:
-    """Whether a file that is not part of the package is here; its contents are checked when it is read."""
+    """Whether a file that is not part of the package is available; its contents are checked when it is read."""
     try:
         return (data_folder(folder) / name).is_file()
     except DataError:
@@ -160,7 +160,7 @@ def has(name: str, folder: str | Path | None = None) -> bool:
 
 
 def has_dns() -> bool:
-    """Whether the DNS fields are here."""
+    """Whether the DNS fields are available."""
     return has(_BOTH) and has(_DNS)
 
 

@@ -1,4 +1,4 @@
-"""One closure, run in one flow solver, measured and stored; and the rows every study is read beside."""
+"""One closure, run in one flow solver, measured and stored; and the reference rows of every study."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def flow_row(
 
 
 def _dns_on(solver: FlowSolver) -> MeshVelocity | None:
-    """DNS on the solver's mesh; ``None`` where it is not here or the mesh is another."""
+    """DNS on the solver's mesh; ``None`` where it is missing or the mesh is another."""
     if not hill.has_dns():
         return None
     dns = hill.load_dns()

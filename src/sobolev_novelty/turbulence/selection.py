@@ -215,7 +215,7 @@ def select_closure(
 
 
 def streamwise_folds(data: RegressionData, n_folds: int) -> list[npt.NDArray[np.intp]]:
-    """Test samples of each fold: contiguous blocks of mesh columns, since neighbours are no fresh data."""
+    """Test samples of each fold: contiguous blocks of mesh columns, because neighbours are not independent."""
     n_columns = data.structured_cell.shape[1]
     if not 2 <= n_folds <= n_columns:
         raise ParameterError(f"'n_folds' must lie in 2..{n_columns}. Got {n_folds}.")

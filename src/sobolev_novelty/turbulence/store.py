@@ -55,7 +55,7 @@ class RunStore(EvidenceStore):
         return _decoded(found[0]) if found else None
 
     def add(self, key: str, row: Mapping[str, Any]) -> Row:
-        """Store a run, unless another process has stored it meanwhile; returns what is stored."""
+        """Store a run, unless another process has stored it in the meantime; returns what is stored."""
         declared = self.schema.names("result")
         own = {name: value for name, value in row.items() if name in declared}
         notes = {name: value for name, value in row.items() if name not in declared}

@@ -59,7 +59,7 @@ def run_study(
     solver : {"embedded", "openfoam", "feedback"}
         The embedded solver runs the study; the others run the closures it stored, as a cross-check.
     only : sequence of str
-        Names of the rows to cross-check; all without it. "kEpsilon" and "kOmegaSST" run the base models themselves.
+        Names of the rows to cross-check; all by default. "kEpsilon" and "kOmegaSST" run the base models themselves.
     """
     study = load_study(experiment)
     store = study_store(study, results)
@@ -87,7 +87,7 @@ def _cross_check(
     if only:
         chosen = [row for row in chosen if row["key"].removeprefix("row/") in only]
     if not chosen:
-        raise DataError(f"'{store.path}' holds no such closures yet. Run the study with --solver embedded first.")
+        raise DataError(f"'{store.path}' has no such closures yet. Run the study in the embedded solver first.")
     rows: list[tuple[str, Row]] = []
     for row in chosen:
         name = row["key"].removeprefix("row/")
@@ -103,7 +103,7 @@ def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver,
     rules = limits["rules"]
     if any(store.find(f"row/{rule}") is None for rule in rules):
         if not isinstance(engine, EmbeddedSolver):
-            raise DataError("The response selection linearises the embedded solver. Use --solver embedded.")
+            raise DataError("The response selection linearises the embedded solver. Run it there.")
         data = hill.load_regression()
         responses = response_data(engine, data, report=lambda done, total: say(f"velocity responses {done} of {total}"))
         for name in rules:

@@ -76,7 +76,7 @@ def rows_as_fields(study: Mapping[str, Any], store: RunStore, cache: Path, say: 
     closures = list(CLOSURE_ROWS) if "tree_search" in study else list(study["stability"]["rules"])
     missing = [name for name in closures if store.find(f"row/{name}") is None]
     if missing:
-        raise DataError(f"No stored run for {', '.join(missing)}. Run: sobolev turbulence compare")
+        raise DataError(f"No stored run for {', '.join(missing)}. Run the study first: sobolev turbulence compare")
     fields = {"DNS": hill.load_dns(mesh="xiao"), "RANS": hill.load_sst(mesh="xiao")}
     solver: EmbeddedSolver | None = None
     cache.mkdir(parents=True, exist_ok=True)

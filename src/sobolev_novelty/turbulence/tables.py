@@ -134,7 +134,7 @@ def cross_check_table(stores: Sequence[RunStore]) -> str:
 
 
 def check_table(store: RunStore) -> str:
-    """Both solvers and the measures against the values they must meet."""
+    """Both solvers and the measures against the values they must reproduce."""
     lines = (
         ("DNS, its own mesh, first cell", "row/DNS", "reattachment", 5.28, 7.39),
         ("k–ω SST, stored field, first cell", "row/RANS", "reattachment", 7.36, 5.81),
@@ -157,7 +157,7 @@ def check_table(store: RunStore) -> str:
             found = row["measures"]
             measured = f"{found[quantity]:.4f} / {1e3 * found['max_reversed']:.4f}"
             body.append([name, f"{position:.2f} / {reverse:.2f}", measured, row["status"]])
-    return _markdown(["check", "asked", "measured", "status"], body)
+    return _markdown(["check", "expected", "measured", "status"], body)
 
 
 def pruning_table(store: RunStore) -> str:
