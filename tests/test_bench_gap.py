@@ -177,7 +177,7 @@ def test_a_folder_of_json_files_is_read_and_foreign_files_are_refused(tmp_path) 
     with pytest.raises(DataError, match="holds no objects with fields"):
         list(srbench_candidates(bad))
     bad.write_text(json.dumps({**ROW, "r2_test": "high"}))
-    with pytest.raises(DataError, match="has 'high' where a number belongs"):
+    with pytest.raises(DataError, match="has 'high' where a number is expected"):
         list(srbench_candidates(bad))
     with pytest.raises(DataError, match="must end in"):
         list(srbench_candidates(tmp_path / "results.xlsx"))

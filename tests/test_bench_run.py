@@ -157,7 +157,7 @@ def write_experiment(path: Path, n_tasks: int = 40, seconds: float = 0.2) -> Pat
 
 def start_runner(toml: Path, store: Path, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "sobolev_novelty.cli_bench", "run", str(toml), "--store", str(store), *options],
+        [sys.executable, "-m", "sobolev_novelty", "bench", "run", str(toml), "--store", str(store), *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

@@ -262,14 +262,15 @@ def test_the_command_line_gives_the_gap(monkeypatch, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["table", "nowhere.sqlite"], ["run", "nowhere.toml"]])
-def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys) -> None:
-    from sobolev_novelty.cli_bench import main
+def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys, monkeypatch) -> None:
+    from sobolev_novelty.cli import main
 
+    monkeypatch.setattr("sys.argv", ["sobolev", "bench", *arguments])
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        main()
     assert ended.value.code == 1
     error = capsys.readouterr().err
-    assert error.startswith("Error: There is no ")
+    assert error.startswith("sobolev: There is no ")
     assert error.count("\n") == 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -180,18 +180,3 @@ def _deliver(text: str, out: Path | None) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
     typer.echo(str(out))
-
-
-def main(arguments: list[str] | None = None) -> Any:
-    """Run as ``python -m sobolev_novelty.cli_bench``; errors raised on purpose are one line and exit code 1."""
-    from sobolev_novelty.errors import SobolevError
-
-    try:
-        return bench_app(arguments)
-    except SobolevError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise SystemExit(1) from error
-
-
-if __name__ == "__main__":
-    main()

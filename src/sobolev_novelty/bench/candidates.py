@@ -11,12 +11,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sobolev_novelty.bench.published import CONVENTION_OF_STYLE, SUITES
 from sobolev_novelty.bench.store import Store
 from sobolev_novelty.errors import DataError, require
 
 if TYPE_CHECKING:
     import pandas as pd
+
+#: File of the published models of each suite, below ``srbench_results``.
+PUBLISHED = {"ground_truth": "ground_truth_models.parquet", "black_box": "black_box_models.parquet"}
+
+#: How the files describe a way of writing variables -> the parser's convention.
+CONVENTION_OF_STYLE = {
+    "x{i}, i from 0": "x0",
+    "x_{i}, i from 0": "x0",
+    "x[:,i], i from 0 (numpy)": "x0",
+    "x{i}, i from 1": "x1",
+    "X{i}, i from 1": "x1",
+    "names": "names",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ class FoundExpression:
 
 def published_candidates(root: Path, suite: str) -> Iterator[FoundExpression]:
     """The published models below ``root`` (``$SOBOLEV_DATA``), of ``"ground_truth"`` or ``"black_box"`` tasks."""
-    path = root / "srbench_results" / SUITES[suite]
+    path = root / "srbench_results" / PUBLISHED[suite]
     if not path.is_file():
         raise DataError(f"There are no published models at '{path}'. Set SOBOLEV_DATA to a folder that has them.")
     for row in _frame(path).to_dict("records"):
