@@ -1,4 +1,4 @@
-"""docs/benchmarks.md and its figure, from the stored numbers."""
+"""docs/speed.md and its figure, from the stored numbers."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 TITLES = {
-    "rows": ("rows", "million node·rows a second"),
-    "terms": ("terms of a candidate", "µs a candidate"),
-    "features": ("features", "µs a candidate"),
-    "population": ("candidates in one call", "µs a candidate"),
+    "rows": ("rows", "million node·rows per second"),
+    "terms": ("terms of a candidate", "µs per candidate"),
+    "features": ("features", "µs per candidate"),
+    "population": ("candidates in one call", "µs per candidate"),
     "threads": ("threads", "speed-up"),
 }
 
 
 def write(stored: dict[str, Any], folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "benchmarks.md").write_text(text(stored))
+    (folder / "speed.md").write_text(text(stored))
     if "scaling" in stored:
-        figure(stored["scaling"]["curves"], folder / "benchmarks.svg")
+        figure(stored["scaling"]["curves"], folder / "speed.svg")
 
 
 def text(stored: dict[str, Any]) -> str:
     machine = stored["machine"]
     lines = [
-        "# Benchmarks",
+        "# Speed of the kernels",
         "",
         "Made by `python -m benchmarks.run` (`make bench`) from `results/benchmarks/kernels.json`; no number is",
         "copied by hand. One core unless said, both sides in turn in one process, processor time (wall time where",
@@ -54,14 +54,14 @@ def text(stored: dict[str, Any]) -> str:
             "Random trees of 10 to 20 nodes, 4 inputs, 1000 rows, float64 unless said.",
             "",
         ]
-        lines += ["| evaluator | million node·rows a second |", "| --- | --- |"]
+        lines += ["| evaluator | million node·rows per second |", "| --- | --- |"]
         lines += [f"| {name} | {_number(value)} |" for name, value in sorted(speeds.items(), key=lambda kv: -kv[1])]
     if "scaling" in stored:
         lines += [
             "",
             "## Scaling",
             "",
-            "![Scaling in rows, terms, features, population and threads](benchmarks.svg)",
+            "![Scaling in rows, terms, features, population and threads](speed.svg)",
             "",
         ]
         for name, curve in stored["scaling"]["curves"].items():

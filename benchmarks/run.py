@@ -1,6 +1,6 @@
 """Run all benchmarks: ``python -m benchmarks.run [--repeats 7] [--only evaluation]``.
 
-Writes ``results/benchmarks/kernels.json``; ``docs/benchmarks.md`` and its figure are made from that file.
+Writes ``results/benchmarks/kernels.json``; ``docs/speed.md`` and its figure are made from that file.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.candidates import Candidate, published_candidates, srbench_candidates, store_candidates
+from sobolev_novelty.bench.candidates import FoundExpression, published_candidates, srbench_candidates, store_candidates
 from sobolev_novelty.bench.gap import (
     GROUND_TRUTH,
     Outcome,
@@ -35,7 +35,7 @@ ROOT = Path(os.environ.get("SOBOLEV_DATA", "/nonexistent"))
 needs_models = pytest.mark.skipif(
     not (ROOT / "srbench_results").is_dir(), reason="SOBOLEV_DATA does not name a folder with the published models"
 )
-GOOD = Candidate("m", "feynman_I_12_11", "x0*x1 + x0*x2*x3*sin(x4)", 0.99, "x0")
+GOOD = FoundExpression("m", "feynman_I_12_11", "x0*x1 + x0*x2*x3*sin(x4)", 0.99, "x0")
 
 
 def test_the_ground_truth_row_is_the_papers() -> None:
@@ -130,7 +130,7 @@ def test_published_models_are_read_with_noise_and_coordinates() -> None:
 @needs_models
 @pytest.mark.slow
 def test_at_least_ten_other_methods_are_analysed_and_nothing_is_lost() -> None:
-    by_method: dict[str, list[Candidate]] = {}
+    by_method: dict[str, list[FoundExpression]] = {}
     for candidate in gap_candidates():
         by_method.setdefault(candidate.method, []).append(candidate)
     # Thirty of each method: the whole set takes minutes and is what 'sobolev bench gap' is for.
@@ -157,7 +157,7 @@ def test_srbench_results_are_read_in_every_format(ending: str, tmp_path) -> None
         pytest.importorskip("pyarrow")
         getattr(frame, f"to_{ending}")(path)
     first, second = srbench_candidates(path)
-    assert first == Candidate("A", "feynman_I_12_1", "x0*x1 + 1", 0.9, seed=3)
+    assert first == FoundExpression("A", "feynman_I_12_1", "x0*x1 + 1", 0.9, seed=3)
     assert (second.text, second.r2_test) == (None, None)
 
 
@@ -177,7 +177,7 @@ def test_a_folder_of_json_files_is_read_and_foreign_files_are_refused(tmp_path) 
     with pytest.raises(DataError, match="holds no objects with fields"):
         list(srbench_candidates(bad))
     bad.write_text(json.dumps({**ROW, "r2_test": "high"}))
-    with pytest.raises(DataError, match="has 'high' where a number belongs"):
+    with pytest.raises(DataError, match="has 'high' where a number is expected"):
         list(srbench_candidates(bad))
     with pytest.raises(DataError, match="must end in"):
         list(srbench_candidates(tmp_path / "results.xlsx"))
@@ -189,6 +189,6 @@ def test_rows_of_a_store_are_candidates(tmp_path) -> None:
         store.claim(Job(task, "m", 0))
         store.finish(Job(task, "m", 0), result)
     assert list(store_candidates(store)) == [
-        Candidate("m", "a", "x0", 0.5, "x0", seed=0),
-        Candidate("m", "b", None, None, "x0", seed=0),
+        FoundExpression("m", "a", "x0", 0.5, "x0", seed=0),
+        FoundExpression("m", "b", None, None, "x0", seed=0),
     ]

@@ -18,11 +18,12 @@ import pytest
 from sobolev_novelty.bench.experiment import experiment_from, load_experiment
 from sobolev_novelty.bench.isolation import run_isolated
 from sobolev_novelty.bench.methods import find_method
-from sobolev_novelty.bench.run import Progress, run
-from sobolev_novelty.bench.store import CIRCUMSTANCES, Job, Store, process_start
+from sobolev_novelty.bench.run import SweepProgress, run
+from sobolev_novelty.bench.store import CIRCUMSTANCES, Job, Store
 from sobolev_novelty.bench.suites import suite_tasks
 from sobolev_novelty.bench.tables import results_table
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evidence.claims import process_start
 
 HERE = Path(__file__).parent
 
@@ -38,10 +39,10 @@ def experiment(methods: dict[str, dict[str, object]], **changes: object):
     return experiment_from(table, "test")
 
 
-def order(method: str, **changes: object) -> dict[str, object]:
+def request(method: str, **changes: object) -> dict[str, object]:
     options = changes.pop("options", {})
     plan = experiment({"m": {"method": f"bench_methods_for_tests:{method}", **options}}, **changes)
-    return plan.order(Job("strogatz_vdp1", "m", 0))
+    return plan.request(Job("strogatz_vdp1", "m", 0))
 
 
 def results(store: Store) -> pd.DataFrame:
@@ -51,7 +52,7 @@ def results(store: Store) -> pd.DataFrame:
 def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None:
     pid_file = tmp_path / "pids"
     begin = time.monotonic()
-    result = run_isolated(order("hang", timeout=5.0, options={"pid_file": str(pid_file)}))
+    result = run_isolated(request("hang", timeout=5.0, options={"pid_file": str(pid_file)}))
     assert time.monotonic() - begin < 15.0
     assert result["status"] == "timeout"
     pids = [int(pid) for pid in pid_file.read_text().split()]
@@ -70,7 +71,7 @@ def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None
     ],
 )
 def test_every_bad_end_has_a_status_and_a_reason(method: str, status: str, word: str) -> None:
-    result = run_isolated(order(method))
+    result = run_isolated(request(method))
     assert result["status"] == status
     assert word in result["traceback"]
     assert len(result["traceback"]) < 9000
@@ -80,27 +81,27 @@ def test_every_bad_end_has_a_status_and_a_reason(method: str, status: str, word:
 @pytest.mark.skipif(find_spec("HROCH") is None, reason="HROCH is not installed")
 def test_hroch_runs_in_a_process_of_its_own() -> None:
     plan = experiment({"hroch": {}}, budget=1.0)
-    result = run_isolated(plan.order(Job("strogatz_vdp1", "hroch", 0)))
+    result = run_isolated(plan.request(Job("strogatz_vdp1", "hroch", 0)))
     assert result["status"] == "done", result["traceback"]
     assert result["r2_train"] > 0.5
 
 
 def test_a_prediction_outside_the_domain_is_a_result_without_a_score() -> None:
-    result = run_isolated(order("outside_domain"))
+    result = run_isolated(request("outside_domain"))
     assert (result["status"], result["r2_test"], result["novelties"]) == ("done", None, "[]")
 
 
 def test_a_stuck_assessment_keeps_the_fit() -> None:
-    result = run_isolated(order("bad_assessment", assess_timeout=1.0))
+    result = run_isolated(request("bad_assessment", assess_timeout=1.0))
     assert result["status"] == "done"
     assert result["r2_test"] is not None
-    assert "stopped after its time" in result["exact_note"]
+    assert "ran out of time" in result["exact_note"]
 
 
 def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None:
     plan = experiment({"linear": {}, "bad": {"method": "bench_methods_for_tests:fail"}}, tasks=["strogatz_lv*"])
     store = Store(tmp_path / "runs.sqlite")
-    seen: list[Progress] = []
+    seen: list[SweepProgress] = []
     summary = run(plan, store, workers=2, on_progress=seen.append)
     assert summary.statuses == {"done": 2, "failed": 2}
     assert (seen[-1].done, seen[-1].total, seen[-1].failed) == (4, 4, 2)
@@ -156,7 +157,7 @@ def write_experiment(path: Path, n_tasks: int = 40, seconds: float = 0.2) -> Pat
 
 def start_runner(toml: Path, store: Path, *options: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        [sys.executable, "-m", "sobolev_novelty.cli_bench", "run", str(toml), "--store", str(store), *options],
+        [sys.executable, "-m", "sobolev_novelty", "bench", "run", str(toml), "--store", str(store), *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )

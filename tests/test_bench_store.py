@@ -14,9 +14,10 @@ from dataclasses import replace
 
 import pytest
 
-from sobolev_novelty.bench import store as store_module
-from sobolev_novelty.bench.store import Identity, Job, Store, process_start
+from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evidence import store as store_module
+from sobolev_novelty.evidence.claims import Identity, process_start
 
 JOB = Job("feynman_I_12_1", "linear", 0)
 

@@ -13,7 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
 from sobolev_novelty.bench import suites
-from sobolev_novelty.bench.suites import load, missing_tasks, problem, r_squared, suite_tasks
+from sobolev_novelty.bench.suites import load, missing_tasks, r_squared, suite_tasks, task_data
 from sobolev_novelty.bench.tasks import whitebox_task
 from sobolev_novelty.errors import DataError, ParameterError
 
@@ -36,8 +36,8 @@ def test_an_unknown_suite_is_refused() -> None:
 
 @given(seed=st.integers(0, 10_000), max_train_rows=st.integers(10, 400))
 @settings(max_examples=25, deadline=None)
-def test_a_problem_is_a_75_25_split_with_at_most_the_rows_asked_for(seed: int, max_train_rows: int) -> None:
-    part = problem("feynman_I_12_1", seed, max_train_rows=max_train_rows)
+def test_a_task_is_split_75_25_with_at_most_the_rows_asked_for(seed: int, max_train_rows: int) -> None:
+    part = task_data("feynman_I_12_1", seed, max_train_rows=max_train_rows)
     X, y, _ = load("feynman_I_12_1", max_train_rows=max_train_rows)
     assert len(part.y_train) <= max_train_rows
     assert len(part.y_train) >= max_train_rows - 1
@@ -55,7 +55,7 @@ def test_the_split_is_scikit_learns(n_samples: int, seed: int) -> None:
 
 
 def test_train_and_test_share_no_row_and_the_data_do_not_depend_on_the_seed() -> None:
-    parts = [problem("feynman_test_1", seed, max_train_rows=300) for seed in (0, 1)]
+    parts = [task_data("feynman_test_1", seed, max_train_rows=300) for seed in (0, 1)]
     everything = [np.sort(np.concatenate([part.X_train[:, 0], part.X_test[:, 0]])) for part in parts]
     np.testing.assert_array_equal(everything[0], everything[1])
     assert not set(parts[0].X_train[:, 0]) & set(parts[0].X_test[:, 0])
@@ -63,8 +63,8 @@ def test_train_and_test_share_no_row_and_the_data_do_not_depend_on_the_seed() ->
 
 
 def test_noise_has_the_stated_size_and_touches_the_training_target_only() -> None:
-    clean = problem("feynman_I_13_4", 3, max_train_rows=8000)
-    noisy = problem("feynman_I_13_4", 3, max_train_rows=8000, noise=0.1)
+    clean = task_data("feynman_I_13_4", 3, max_train_rows=8000)
+    noisy = task_data("feynman_I_13_4", 3, max_train_rows=8000, noise=0.1)
     np.testing.assert_array_equal(clean.X_train, noisy.X_train)
     np.testing.assert_array_equal(clean.y_test, noisy.y_test)
     expected = 0.1 * np.sqrt(np.mean(clean.y_train**2))
@@ -72,7 +72,7 @@ def test_noise_has_the_stated_size_and_touches_the_training_target_only() -> Non
 
 
 def test_the_truth_is_given_in_positional_names_and_fits_the_test_part() -> None:
-    part = problem("feynman_I_12_11", 0, max_train_rows=100)
+    part = task_data("feynman_I_12_11", 0, max_train_rows=100)
     assert part.truth is not None
     assert set(part.truth.variables) == {f"x{k}" for k in range(5)}
     np.testing.assert_allclose(whitebox_task("feynman_I_12_11").values(part.X_test), part.y_test)
@@ -81,7 +81,7 @@ def test_the_truth_is_given_in_positional_names_and_fits_the_test_part() -> None
 @pytest.mark.parametrize(("argument", "value"), [("max_train_rows", 0), ("noise", -0.1), ("noise", float("nan"))])
 def test_bad_options_are_refused_by_name(argument: str, value: float) -> None:
     with pytest.raises(ParameterError, match=f"'{argument}' must be"):
-        problem("feynman_I_12_1", 0, **{argument: value})
+        task_data("feynman_I_12_1", 0, **{argument: value})
 
 
 @given(
@@ -112,7 +112,7 @@ def test_missing_data_are_named_and_a_failed_download_says_what_to_do(tmp_path, 
     assert missing_tasks(["1027_ESL", "feynman_I_12_1"]) == ("1027_ESL",)
     assert missing_tasks(["1027_ESL"], download=True) == ("1027_ESL",)
     with pytest.raises(DataError, match=r"'1027_ESL' is not in .* Set SOBOLEV_DATA"):
-        problem("1027_ESL", 0)
+        task_data("1027_ESL", 0)
 
 
 @needs_data
@@ -136,13 +136,13 @@ def test_a_file_of_formulas_is_a_suite(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(FORMULAS)
     assert suite_tasks(str(path)) == ("springs",)
-    part = problem("springs", 0, max_train_rows=60, suite=str(path))
+    part = task_data("springs", 0, max_train_rows=60, suite=str(path))
     F, k, l = part.X_train.T  # noqa: E741  the names of the formula
     assert part.X_train.shape == (60, 3) and part.variables == ("F", "k", "l")
     np.testing.assert_allclose(part.y_train, F * (1 / k + 1 / l), rtol=1e-12)
     assert part.truth is not None and set(part.truth.variables) == {"x0", "x1", "x2"}
     with pytest.raises(ParameterError, match="has no formula 'chains'"):
-        problem("chains", 0, suite=str(path))
+        task_data("chains", 0, suite=str(path))
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_mistakes_in_a_file_of_formulas_are_named(tmp_path: Path, text: str, mes
 def test_an_input_called_e_is_not_eulers_number(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('[orbit]\nformula = "p/(1 + e*cos(t))"\ninputs = { p = [1.0, 2.0], e = [0.1, 0.5], t = [0, 3] }\n')
-    truth = problem("orbit", 0, max_train_rows=40, suite=str(path)).truth
+    truth = task_data("orbit", 0, max_train_rows=40, suite=str(path)).truth
     assert truth is not None and set(truth.variables) == {"x0", "x1", "x2"}
 
 
@@ -173,5 +173,5 @@ def test_the_held_out_laws_have_finite_values_and_are_in_no_suite() -> None:
     names = suite_tasks(str(path))
     assert len(names) == 60
     for name in names:
-        part = problem(name, 0, max_train_rows=100, suite=str(path))
+        part = task_data(name, 0, max_train_rows=100, suite=str(path))
         assert np.isfinite(part.y_train).all() and np.ptp(part.y_train) > 0.0

@@ -26,7 +26,7 @@ from sobolev_novelty.bench.gap import gap_table, ground_truth_candidates, judge
 from sobolev_novelty.bench.page import write_page
 from sobolev_novelty.bench.paper import paper_row, paper_rows
 from sobolev_novelty.bench.progress import duration, progress_table
-from sobolev_novelty.bench.run import Progress
+from sobolev_novelty.bench.run import SweepProgress
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import suite_tasks
 from sobolev_novelty.bench.tables import (
@@ -262,14 +262,15 @@ def test_the_command_line_gives_the_gap(monkeypatch, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["table", "nowhere.sqlite"], ["run", "nowhere.toml"]])
-def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys) -> None:
-    from sobolev_novelty.cli_bench import main
+def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys, monkeypatch) -> None:
+    from sobolev_novelty.cli import main
 
+    monkeypatch.setattr("sys.argv", ["sobolev", "bench", *arguments])
     with pytest.raises(SystemExit) as ended:
-        main(arguments)
+        main()
     assert ended.value.code == 1
     error = capsys.readouterr().err
-    assert error.startswith("Error: There is no ")
+    assert error.startswith("sobolev: There is no ")
     assert error.count("\n") == 1
 
 
@@ -278,7 +279,7 @@ def test_the_progress_table_shows_what_runs_and_what_is_left() -> None:
 
     console = Console(width=100, record=True, file=open("/dev/null", "w", encoding="utf-8"))  # noqa: SIM115
     with console.file:
-        state = Progress(40, 10, 1, tuple((Job(f"t{k}", "m", 0), 61.0) for k in range(15)), 3700.0)
+        state = SweepProgress(40, 10, 1, tuple((Job(f"t{k}", "m", 0), 61.0) for k in range(15)), 3700.0)
         console.print(progress_table(state))
     text = console.export_text()
     assert "10 of 40 done, 1 without a model, 1 h 01 min to go" in text
@@ -336,3 +337,10 @@ def test_a_table_says_which_tasks_of_a_suite_were_not_run(store: Store) -> None:
 def test_a_method_without_multi_term_expressions_has_no_share_of_qualified_terms(store: Store) -> None:
     frame = store.frame().assign(novelties="[1.0]")
     assert results_table(frame, "whitebox").frame["qualified %"].isna().all()
+
+
+def test_a_method_that_found_nothing_ranks_last(store: Store) -> None:
+    frame = store.frame()
+    frame.loc[frame["method"] == "genetic", ["complexity", "r2_test"]] = None
+    numbers = rank_plane_numbers(frame, "blackbox", with_paper=False).set_index("method")
+    assert numbers.loc["genetic", ["accuracy_rank", "complexity_rank"]].tolist() == [2, 2]

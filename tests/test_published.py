@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sobolev_novelty.bench.published import Dataset, PublishedModel, r2_on, read_dataset, read_published
+from published_models import Dataset, PublishedModel, r2_on, read_dataset, read_published
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.parsing import parse
 

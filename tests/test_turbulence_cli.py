@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.turbulence import data as hill
 
-needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
 def run(*words: str) -> tuple[int, str]:
@@ -19,7 +20,6 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
-@needs_data
 def test_two_commands_lead_from_data_to_a_velocity_field(tmp_path):
     closure, field = tmp_path / "closure.json", tmp_path / "field.npz"
     code, text = run("select", "--rule", "sobolev", "--terms", "8", "-o", str(closure), "--json")
@@ -32,11 +32,22 @@ def test_two_commands_lead_from_data_to_a_velocity_field(tmp_path):
     # Notes: 4.85 / 4.79e-3 for eight guided terms at alpha1 0.7.
     np.testing.assert_allclose(found["measures"]["reattachment_interpolated"], 4.85, atol=0.01)
     np.testing.assert_allclose(found["measures"]["max_reversed"], 4.79e-3, rtol=5e-3)
+    assert found["dns"]["reattachment"] == 5.278
+    assert (found["measures"]["field_error"] is None) == (not hill.has_dns())
     with np.load(field) as kept:
         assert kept["U"].shape == (80, 120, 2)
 
 
-@needs_data
+def test_a_solved_closure_is_shown_beside_the_quoted_dns_without_any_data_of_ones_own(tmp_path, monkeypatch):
+    monkeypatch.delenv("SOBOLEV_DATA", raising=False)
+    code, text = run("solve", "none")
+    assert code == 0, text
+    assert "Xiao et al. (2020), quoted" in text and "5.278" in text and "3.70" in text
+    code, text = run("compare", str(EXPERIMENTS / "turbulence_comparison.toml"), "--results", str(tmp_path))
+    assert code == 1
+    assert "The DNS fields are not part of the package" in text
+
+
 def test_select_prints_tables_and_forms(tmp_path):
     code, text = run("select", "--rule", "greedy", "--terms", "3", "-o", str(tmp_path / "c.json"), "--print", "latex")
     assert code == 0, text
@@ -44,10 +55,9 @@ def test_select_prints_tables_and_forms(tmp_path):
     assert "mathbf" in text
 
 
-@needs_data
 def test_errors_are_one_line_and_exit_1(tmp_path):
     for words, message in (
-        (("solve", "missing.json"), "no closure file"),
+        (("solve", "missing.json"), "is not a closure file"),
         (("solve", "none", "--solver", "magic"), "'solver' must be one of"),
         (("select", "--rule", "magic", "-o", str(tmp_path / "c.json")), "'--rule' must be"),
         (("select", "--terms", "2", "--print", "fortran", "-o", str(tmp_path / "c.json")), "'--print' must be"),

@@ -14,10 +14,11 @@ from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.search.engine import SobolevGuidance
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.comparison import shrinkage
 from sobolev_novelty.turbulence.data import squashed
-from sobolev_novelty.turbulence.problem import closure_problem
+from sobolev_novelty.turbulence.problem import closure_problem, closure_report
 from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import closure_report, load_study, shrinkage
+from sobolev_novelty.turbulence.study import load_study
 from sobolev_novelty.turbulence.tensors import TensorTerm, channel_arrays, dictionary, monomials, term_arrays
 from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 from turbulence_samples import synthetic
@@ -93,7 +94,7 @@ def test_folding_the_components_keeps_all_inner_products():
         np.testing.assert_allclose(long @ long.T, short @ short.T, rtol=1e-10)
 
 
-def test_novelty_of_a_closure_has_one_value_a_term():
+def test_novelty_of_a_closure_has_one_value_per_term():
     report = closure_report(CLOSURE, synthetic())
     assert len(report.nu) == 4
     assert ((report.nu >= 0) & (report.nu <= 1)).all()
@@ -131,32 +132,27 @@ def test_shrinkage_is_one_for_a_perfect_closure():
     np.testing.assert_allclose(shrinkage(data, chosen, 4), 1.0, atol=1e-6)
 
 
-def test_the_store_keeps_rows_and_finds_the_newest(tmp_path):
-    store = RunStore(tmp_path / "runs" / "a.jsonl")
+def test_the_store_keeps_rows_as_they_were_first_stored(tmp_path):
+    store = RunStore(tmp_path / "runs" / "a.sqlite")
     assert store.find("x") is None
-    store.add("x", {"value": 1.0, "bad": float("nan"), "pair": (1, 2)})
-    store.add("x", {"value": 2.0})
-    assert store.find("x")["value"] == 2.0
-    first = store.rows()[0]
-    assert first["bad"] is None
-    assert first["pair"] == [1, 2]
-    assert {"commit", "machine", "time", "version"} <= set(first["made"])
-
-
-def test_a_broken_store_names_the_line(tmp_path):
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"key": "x"}\nnonsense\n')
-    with pytest.raises(DataError, match="Line 2"):
-        RunStore(path).rows()
+    first = store.add("x", {"alpha": 1.0, "bad": float("nan"), "pair": (1, 2), "closure": CLOSURE.to_dict()})
+    assert store.add("x", {"alpha": 2.0}) == first == store.find("x"), "a row with a result is never touched again"
+    assert (first["alpha"], first["bad"], first["pair"]) == (1.0, None, [1, 2])
+    assert Closure.from_dict(first["closure"]).terms == CLOSURE.terms
+    assert first["measures"] is None and first["is_converged"] is None
+    assert all(first[name] for name in ("version", "engine", "machine", "created"))
+    store.add("w", {})
+    assert [row["key"] for row in store.rows()] == sorted(["w", "x"], key=lambda key: store.find(key)["created"])
 
 
 def test_missing_and_altered_data_say_what_to_do(tmp_path, monkeypatch):
     monkeypatch.delenv("SOBOLEV_DATA", raising=False)
-    with pytest.raises(DataError, match="SOBOLEV_DATA"):
-        hill.load_regression()
-    (tmp_path / "closures_published.json").write_text("{}")
+    assert len(hill.load_regression().target) == 9600, "the regression data are part of the package"
+    with pytest.raises(DataError, match="DNS fields are not part of the package.*SOBOLEV_DATA"):
+        hill.load_dns()
+    (tmp_path / "regression_case_0p8.npz").write_text("{}")
     with pytest.raises(DataError, match="sha256"):
-        hill.load_published(folder=tmp_path)
+        hill.load_regression(tmp_path)
 
 
 def test_experiment_files_are_found_and_read(tmp_path):

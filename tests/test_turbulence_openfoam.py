@@ -17,9 +17,9 @@ from sobolev_novelty.turbulence.foam_case import FoamCase, read_field, write_cas
 from sobolev_novelty.turbulence.measures import measure
 from sobolev_novelty.turbulence.openfoam import OpenFoamError, OpenFoamSolver, available, build_library, run_base
 from sobolev_novelty.turbulence.tensors import TensorTerm
+from turbulence_samples import needs_dns
 
 FOAM = available()
-needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
 needs_foam = pytest.mark.skipif(FOAM.solver is None, reason="OpenFOAM is not installed: apt-get install openfoam")
 needs_library = pytest.mark.skipif(
     FOAM.solver is None or (FOAM.library is None and FOAM.source is None),
@@ -88,7 +88,6 @@ def test_a_missing_solver_is_reported(monkeypatch):
 
 @pytest.mark.openfoam
 @needs_foam
-@needs_data
 def test_the_converged_base_flow_is_a_fixed_point_of_the_generated_case():
     base = hill.load_base_flow()
     start = {"U": base.U, "p": base.p, "k": base.k, "epsilon": base.epsilon, "nut": base.nut}
@@ -102,7 +101,7 @@ def test_the_converged_base_flow_is_a_fixed_point_of_the_generated_case():
 @pytest.mark.openfoam
 @pytest.mark.slow
 @needs_foam
-@needs_data
+@needs_dns
 def test_k_omega_sst_from_a_generated_case_gives_the_rans_row():
     nodes = hill.load_dns(mesh="xiao").nodes
     result, _ = run_base("kOmegaSST", nodes, mean_velocity=0.020188, forced_zone="volume", tolerance=1e-6)
@@ -114,7 +113,6 @@ def test_k_omega_sst_from_a_generated_case_gives_the_rans_row():
 @pytest.mark.openfoam
 @pytest.mark.slow
 @needs_library
-@needs_data
 def test_openfoam_and_the_embedded_solver_agree_on_the_published_closure():
     from sobolev_novelty.turbulence.flow import EmbeddedSolver
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
+import io
+from importlib import resources
 
 import numpy as np
 import pytest
@@ -10,11 +13,11 @@ import pytest
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence import prepare as preparation
+from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
 from sobolev_novelty.turbulence.mesh import build_mesh
 from sobolev_novelty.turbulence.prepare import interpolate, prepare, structured_mesh
-
-needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
+from turbulence_samples import needs_dns
 
 
 def wavy(n_rows: int = 7, n_columns: int = 9) -> np.ndarray:
@@ -40,7 +43,7 @@ def test_interpolation_is_exact_for_fields_linear_in_height_that_vanish_on_the_w
     np.testing.assert_allclose(interpolate(values, nodes, points)[:, 0], points[:, 1], atol=1e-12)
 
 
-@needs_data
+@needs_dns
 def test_dns_on_the_rans_mesh_is_the_stored_one():
     dns, stored = hill.load_dns(mesh="xiao"), hill.load_dns()
     found = interpolate(dns.U, dns.nodes, build_mesh(stored.nodes).centres).reshape(stored.U.shape)
@@ -49,10 +52,10 @@ def test_dns_on_the_rans_mesh_is_the_stored_one():
     np.testing.assert_allclose(found, stored.U, atol=2e-3 * 0.028)
 
 
-@needs_data
 def test_a_whole_checkout_gives_the_stored_arrays(tmp_path, monkeypatch):
-    """A checkout is rebuilt from the stored arrays, cells shuffled as OpenFOAM numbers them."""
-    base, data, dns = hill.load_base_flow(), hill.load_regression(), hill.load_dns(mesh="xiao")
+    """A checkout is rebuilt from the stored arrays, with every other point of the base flow in place of the DNS."""
+    base, data = hill.load_base_flow(), hill.load_regression()
+    dns = MeshVelocity(base.nodes[::2, ::2], base.U[::2, ::2])
     first, second = tmp_path / "DSRRANS", tmp_path / "xiao"
     dataset = first / preparation._DATASET
     dataset.mkdir(parents=True)
@@ -93,3 +96,29 @@ def test_a_whole_checkout_gives_the_stored_arrays(tmp_path, monkeypatch):
 def test_a_missing_checkout_is_named(tmp_path):
     with pytest.raises(DataError, match="Give the root of a full checkout"):
         prepare(tmp_path, tmp_path, tmp_path / "out")
+
+
+@needs_dns
+def test_the_data_of_the_package_are_those_prepared_from_the_repositories():
+    folder = hill.data_folder()
+    shipped, prepared = hill.load_regression(), hill.load_regression(folder)
+    for name in ("invariants", "tensors", "target", "structured_cell"):
+        np.testing.assert_array_equal(getattr(shipped, name), getattr(prepared, name))
+    for mine, theirs in zip(
+        dataclasses.astuple(hill.load_base_flow()), dataclasses.astuple(hill.load_base_flow(folder))
+    ):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_the_data_of_the_package_hold_no_dns_field_and_come_with_their_notice():
+    files = resources.files("sobolev_novelty.turbulence") / "data_files"
+    assert {file.name for file in files.iterdir()} == {
+        "NOTICE",
+        "base_flow_case_0p8.npz",
+        "closures_published.json",
+        "regression_case_0p8.npz",
+    }
+    notice = (files / "NOTICE").read_text()
+    assert "Copyright (c) 2023 thw1021" in notice and "Permission is hereby granted" in notice
+    with np.load(io.BytesIO((files / "base_flow_case_0p8.npz").read_bytes()), allow_pickle=False) as arrays:
+        assert not [name for name in arrays.files if "dns" in name]

@@ -25,8 +25,6 @@ from sobolev_novelty.turbulence.store import RunStore
 from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
 from turbulence_samples import synthetic
 
-needs_data = pytest.mark.skipif(not hill.is_available(), reason="the turbulence data is not here: set SOBOLEV_DATA")
-
 COUNTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 30)
 GREEDY_MSE = (0.11846, 0.11026, 0.10621, 0.10547, 0.10294, 0.10088, 0.09883, 0.09808, 0.09695, 0.09510)
 SOBOLEV_MSE = (0.11846, 0.10999, 0.10767, 0.10378, 0.10163, 0.10073, 0.09884, 0.09823, 0.09753, 0.09660)
@@ -39,7 +37,6 @@ def hill_problem() -> ClosureProblem:
     return closure_problem(hill.load_regression())
 
 
-@needs_data
 @pytest.mark.parametrize(
     ("rule", "mse", "first"), [(Greedy(), GREEDY_MSE, GREEDY_TERMS), (SobolevGuided(), SOBOLEV_MSE, SOBOLEV_TERMS)]
 )
@@ -49,7 +46,6 @@ def test_selection_reproduces_the_notes(hill_problem, rule, mse, first):
     assert [str(step.term) for step in path.steps[:10]] == first.split()
 
 
-@needs_data
 def test_pruning_from_24_terms_separates_the_condition_numbers(hill_problem):
     greedy, guided = (
         backward(hill_problem, forward(hill_problem, 24, rule).indices, 10) for rule in (Greedy(), SobolevGuided())
@@ -62,7 +58,6 @@ def test_pruning_from_24_terms_separates_the_condition_numbers(hill_problem):
     )
 
 
-@needs_data
 def test_published_closures_have_the_notes_error():
     data = hill.load_regression()
     for name, expected in (("dsrrans_model1", 0.105279), ("dsrrans_model2", 0.105515)):
@@ -127,10 +122,9 @@ def test_bad_options_name_themselves():
         SobolevGuided(share=0)
 
 
-@needs_data
 def test_the_gain_of_pruning_depends_on_the_start(tmp_path):
     """From 24 terms guidance conditions better, from 16 worse: neither alone may be reported as the effect."""
-    store = RunStore(tmp_path / "checks.jsonl")
+    store = RunStore(tmp_path / "checks.sqlite")
     run_pruning(store, lambda text: None)
     found = {(rule, start, count): condition for rule, start, count, _, condition, _ in store.find("pruning")["cells"]}
     assert found["sobolev", 24, 10] < 1e-3 * found["greedy", 24, 10]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.data import RegressionData
+
+needs_dns = pytest.mark.skipif(not hill.has_dns(), reason="the DNS fields are not available: set SOBOLEV_DATA")
 
 
 def synthetic(n_columns: int = 20, n_rows: int = 15, seed: int = 0) -> RegressionData:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -26,12 +26,12 @@ def run_command(
     experiment: Annotated[Path, typer.Argument(help="TOML file: suite, methods, seeds, budget.")],
     *,
     store: Annotated[Path | None, typer.Option(help="SQLite file; results/<experiment>.sqlite by default.")] = None,
-    workers: Annotated[int, typer.Option(help="Tasks at a time on this machine.")] = 1,
+    workers: Annotated[int, typer.Option(help="Tasks to run at the same time on this machine.")] = 1,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.")] = None,
     only: Annotated[str | None, typer.Option(help="Only these methods of the experiment, separated by commas.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Run what the store does not have yet. Killing it loses only what is in flight; run it again to go on."""
+    """Run what is not stored yet. If it is killed, only the jobs in progress are lost; run it again to continue."""
     from rich.console import Console
 
     from sobolev_novelty.bench.experiment import load_experiment
@@ -49,11 +49,11 @@ def run_command(
         typer.echo(json.dumps(asdict(summary)))
         return
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items())) or "nothing to run"
-    typer.echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} were there.")
+    typer.echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} already stored.")
     if summary.held:
-        typer.echo(f"{summary.held} are being run by another runner.")
+        typer.echo(f"Another runner is working on {summary.held} more.")
     if summary.missing:
-        typer.echo(f"{len(summary.missing)} tasks have no data here: {', '.join(summary.missing)}.")
+        typer.echo(f"The data of {len(summary.missing)} tasks are not on this machine: {', '.join(summary.missing)}.")
     typer.echo(f"Store: {target.path}")
 
 
@@ -63,11 +63,11 @@ def table_command(
     *,
     kind: Annotated[str, typer.Option(help="results, differences or ablation.")] = "results",
     form: Annotated[str, typer.Option("--format", help="md, tex or csv.")] = "md",
-    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
+    noise: Annotated[float, typer.Option(help="Noise level of the rows.")] = 0.0,
     out: Annotated[Path | None, typer.Option(help="File to write; standard output by default.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a table of the paper from stored rows."""
+    """Make one of the paper's tables from stored rows."""
     from sobolev_novelty.bench.store import Store
     from sobolev_novelty.bench.tables import ablation_table, difference_table, results_table
     from sobolev_novelty.errors import ParameterError
@@ -92,11 +92,11 @@ def figure_command(
     *,
     out: Annotated[list[Path], typer.Option(help="File to write, .svg, .png or .pdf; may be given several times.")],
     kind: Annotated[str, typer.Option(help="ranks or ablation.")] = "ranks",
-    noise: Annotated[float, typer.Option(help="Which noise level.")] = 0.0,
-    with_paper: Annotated[bool, typer.Option(help="Show the paper's methods beside ours.")] = True,
+    noise: Annotated[float, typer.Option(help="Noise level of the rows.")] = 0.0,
+    with_paper: Annotated[bool, typer.Option(help="Show the paper's methods alongside ours.")] = True,
     as_json: Json = False,
 ) -> None:
-    """Draw a figure of the paper from stored rows."""
+    """Draw one of the paper's figures from stored rows."""
     from sobolev_novelty.bench.figures import derivative_ablation, rank_plane, save_figure
     from sobolev_novelty.bench.store import Store
     from sobolev_novelty.errors import ParameterError
@@ -166,7 +166,7 @@ def page_command(
     out: Annotated[Path, typer.Option(help="Markdown file; figures are written beside it.")],
     as_json: Json = False,
 ) -> None:
-    """Write one page with every table and figure that stored runs give."""
+    """Write one page with every table and figure of the stored runs."""
     from sobolev_novelty.bench.page import write_page
 
     written = [str(path) for path in write_page(sources, out)]
@@ -180,18 +180,3 @@ def _deliver(text: str, out: Path | None) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
     typer.echo(str(out))
-
-
-def main(arguments: list[str] | None = None) -> Any:
-    """Run as ``python -m sobolev_novelty.cli_bench``; errors raised on purpose are one line and exit code 1."""
-    from sobolev_novelty.errors import SobolevError
-
-    try:
-        return bench_app(arguments)
-    except SobolevError as error:
-        typer.echo(f"Error: {error}", err=True)
-        raise SystemExit(1) from error
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""``sobolev turbulence``: select a closure, solve a flow, compare with DNS, draw figures."""
+"""``sobolev turbulence``: select a closure, solve a flow, compare it with DNS, draw figures."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ DEFAULT_RESULTS = Path("results/turbulence")
 
 @contextmanager
 def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
-    """A line on stderr that tells the current step; yields a function that takes words. Errors become one line."""
+    """A line on stderr that shows the current step; yields a function that takes its text. Errors become one line."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     try:
         with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet or as_json) as progress:
@@ -59,7 +59,7 @@ def prepare(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Make the data files from the two public repositories, checking their sums."""
+    """Make the data files, DNS included, from the two public repositories, verifying their checksums."""
     with _progress("prepare", quiet, as_json) as say:
         from sobolev_novelty.turbulence import prepare as preparation
 
@@ -74,7 +74,7 @@ def prepare(
 def select(
     *,
     rule: Annotated[str, typer.Option(help="greedy, sobolev, threshold, mcts or sn-mcts.")] = "sobolev",
-    n_terms: Annotated[int, typer.Option("--terms", help="Terms of the closure (upper limit for tree search).")] = 10,
+    n_terms: Annotated[int, typer.Option("--terms", help="Number of terms (an upper limit for the tree search).")] = 10,
     forward_to: Annotated[int | None, typer.Option(help="Select this many terms first, then prune back.")] = None,
     max_degree: Annotated[int, typer.Option(help="Largest total degree of a monomial.")] = 12,
     seed: Annotated[int, typer.Option(help="Seed of the tree search.")] = 0,
@@ -86,8 +86,7 @@ def select(
     """Find a closure in the regression data and write it to a file."""
     with _progress("select", quiet, as_json) as say:
         from sobolev_novelty.turbulence import data as hill
-        from sobolev_novelty.turbulence.problem import closure_problem
-        from sobolev_novelty.turbulence.study import closure_report
+        from sobolev_novelty.turbulence.problem import closure_problem, closure_report
         from sobolev_novelty.turbulence.tensors import dictionary
 
         begin = time.perf_counter()
@@ -131,13 +130,12 @@ def _search(
     import numpy as np
 
     from sobolev_novelty.search.engine import SobolevGuidance
-    from sobolev_novelty.turbulence.selection import select_closure
-    from sobolev_novelty.turbulence.study import rule_of
+    from sobolev_novelty.turbulence.selection import rule_named, select_closure
     from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
     if rule in ("greedy", "sobolev", "threshold"):
         say("selecting terms")
-        closure, kept, path = select_closure(problem, n_terms, rule_of(rule), forward_to=forward_to)
+        closure, kept, path = select_closure(problem, n_terms, rule_named(rule), forward_to=forward_to)
         return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
     if rule not in ("mcts", "sn-mcts"):
         raise ParameterError(f"'--rule' must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
@@ -168,13 +166,16 @@ def solve(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Compute the velocity field under a closure and measure it against DNS."""
+    """Compute the velocity field under a closure and compare it with DNS.
+
+    The figures of the DNS are quoted; the field error needs the DNS fields (sobolev turbulence prepare).
+    """
     with _progress("solve", quiet, as_json) as say:
         import numpy as np
 
         from sobolev_novelty.turbulence import data as hill
+        from sobolev_novelty.turbulence.runs import flow_row
         from sobolev_novelty.turbulence.solvers import make_solver
-        from sobolev_novelty.turbulence.study import flow_row
 
         closure = _read_closure(closure_file)
         engine = make_solver(solver, hill.load_base_flow(), say)
@@ -183,10 +184,15 @@ def solve(
         if output is not None:
             np.savez_compressed(output, nodes=engine.base.nodes, U=result.U, p=result.p)
     if as_json:
-        _print_json(row)
+        _print_json(row | {"dns": dict(hill.DNS_MEASURES)})
     else:
-        _print_measures([(Path(closure_file).stem, row)], "One closure beside DNS")
+        dns = {"measures": hill.DNS_MEASURES, "status": "Xiao et al. (2020), quoted"}
+        _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "The closure compared with DNS")
         typer.echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
+        if not hill.has_dns():
+            typer.echo(
+                "The field error needs the DNS fields, which are not part of the package: see docs/turbulence.md."
+            )
     if not result.is_converged:
         raise typer.Exit(2)
 
@@ -201,7 +207,7 @@ def _read_closure(name: str) -> Closure | None:
         return hill.load_published(name)
     path = Path(name)
     if not path.is_file():
-        raise DataError(f"'{name}' is no closure file. Write one with: sobolev turbulence select --output {name}")
+        raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --output {name}")
     return Closure.from_json(path.read_text())
 
 
@@ -219,13 +225,13 @@ def compare(
         list[str] | None, typer.Option("--row", help="Rows to run in the other solver; all by default.")
     ] = None,
     grid: Annotated[bool, typer.Option("--grid/--no-grid", help="Also run the grid of term counts and α1.")] = True,
-    docs: Annotated[Path | None, typer.Option(help="Page whose tables are made anew from the stored runs.")] = None,
+    docs: Annotated[Path | None, typer.Option(help="Page whose tables are regenerated from the stored runs.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run an experiment file, storing each run, and print its table."""
     with _progress("compare", quiet, as_json) as say:
-        from sobolev_novelty.turbulence.comparison import run_study
+        from sobolev_novelty.turbulence.study import run_study
 
         outcome = run_study(experiment, results, solver=solver, with_grid=grid, only=only or (), say=say)
         if docs is not None:
@@ -242,7 +248,7 @@ def compare(
 
 def _print_measures(rows: list[tuple[str, dict[str, Any]]], title: str) -> None:
     table = Table(
-        "row", "α1", "reattachment", "(interpolated)", "max reversed 1e-3", "field error", "status", title=title
+        "row", "α1", "reattachment", "(interpolated)", "max reversed, 1e-3 m/s", "field error", "status", title=title
     )
     for name, row in rows:
         found = row.get("measures") or {}
@@ -270,11 +276,11 @@ def figure(
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Draw figures from stored runs (velocity fields are computed again where they are not kept)."""
+    """Draw figures from stored runs; velocity fields that were not kept are computed again."""
     with _progress("figure", quiet, as_json) as say:
-        from sobolev_novelty.turbulence.gallery import draw
+        from sobolev_novelty.turbulence.study_figures import draw_study
 
-        paths = draw(kind, experiment, results, output, say)
+        paths = draw_study(kind, experiment, results, output, say)
     if as_json:
         _print_json([str(path) for path in paths])
     else:

@@ -1,4 +1,4 @@
-r"""Paired bootstrap: how sure a difference between two methods is.
+r"""Paired bootstrap: how certain a difference between two methods is.
 
 Notation
 --------
@@ -18,7 +18,7 @@ import numpy as np
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.kernels import FloatArray
 
-#: With fewer tasks than this an interval is not worth its name.
+#: With fewer tasks an interval says too little.
 MIN_TASKS = 10
 
 
@@ -39,7 +39,7 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves zero out, on ten tasks or more."""
+        """Whether the interval excludes zero, on ten tasks or more."""
         return self.n_tasks >= MIN_TASKS and (self.lower > 0.0 or self.upper < 0.0)
 
 

@@ -1,6 +1,6 @@
-"""Found expressions from wherever they lie: the published models, SRBench result files, a store of ours.
+"""Expressions that methods found: published models, SRBench result files, our own stores.
 
-A candidate is text with all that is needed to read it. Reading comes later, so that whatever cannot be read is counted.
+A candidate is text with all that is needed to parse it. Parsing comes later, so that failures are counted.
 """
 
 from __future__ import annotations
@@ -11,16 +11,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sobolev_novelty.bench.published import CONVENTION_OF_STYLE, SUITES
 from sobolev_novelty.bench.store import Store
 from sobolev_novelty.errors import DataError, require
 
 if TYPE_CHECKING:
     import pandas as pd
 
+#: File of the published models of each suite, below ``srbench_results``.
+PUBLISHED = {"ground_truth": "ground_truth_models.parquet", "black_box": "black_box_models.parquet"}
+
+#: How the files describe a way of writing variables -> the parser's convention.
+CONVENTION_OF_STYLE = {
+    "x{i}, i from 0": "x0",
+    "x_{i}, i from 0": "x0",
+    "x[:,i], i from 0 (numpy)": "x0",
+    "x{i}, i from 1": "x1",
+    "X{i}, i from 1": "x1",
+    "names": "names",
+}
+
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class FoundExpression:
     """One expression a method found.
 
     Parameters
@@ -48,14 +60,14 @@ class Candidate:
     seed: int | None = None
 
 
-def published_candidates(root: Path, suite: str) -> Iterator[Candidate]:
+def published_candidates(root: Path, suite: str) -> Iterator[FoundExpression]:
     """The published models below ``root`` (``$SOBOLEV_DATA``), of ``"ground_truth"`` or ``"black_box"`` tasks."""
-    path = root / "srbench_results" / SUITES[suite]
+    path = root / "srbench_results" / PUBLISHED[suite]
     if not path.is_file():
         raise DataError(f"There are no published models at '{path}'. Set SOBOLEV_DATA to a folder that has them.")
     for row in _frame(path).to_dict("records"):
         reported = _number(row.get("r2_test"))
-        yield Candidate(
+        yield FoundExpression(
             str(row["algorithm"]),
             str(row["dataset"]),
             _text(row["symbolic_model"]),
@@ -67,11 +79,11 @@ def published_candidates(root: Path, suite: str) -> Iterator[Candidate]:
         )
 
 
-def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
+def srbench_candidates(path: str | Path) -> Iterator[FoundExpression]:
     """Rows of an SRBench result: feather, parquet, CSV, one JSON file, or a folder of them.
 
     Needs the fields ``dataset``, ``algorithm`` and ``symbolic_model``; uses ``r2_test``, ``target_noise``,
-    ``random_state`` where they are.
+    ``random_state`` where they are given.
     """
     path = Path(path)
     files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
@@ -81,8 +93,10 @@ def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
         for row in _rows(file):
             missing = {"dataset", "algorithm", "symbolic_model"} - set(row)
             if missing:
-                raise DataError(f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: not a result of SRBench.")
-            yield Candidate(
+                raise DataError(
+                    f"'{file}' lacks the field(s) {', '.join(sorted(missing))}: it is not an SRBench result."
+                )
+            yield FoundExpression(
                 str(row["algorithm"]),
                 str(row["dataset"]),
                 _text(row["symbolic_model"]),
@@ -92,10 +106,10 @@ def srbench_candidates(path: str | Path) -> Iterator[Candidate]:
             )
 
 
-def store_candidates(store: Store) -> Iterator[Candidate]:
-    """Rows of a store of ours; failures have no text."""
+def store_candidates(store: Store) -> Iterator[FoundExpression]:
+    """Rows of one of our stores; failures have no text."""
     for row in store.frame().to_dict("records"):
-        yield Candidate(
+        yield FoundExpression(
             str(row["method"]),
             str(row["task"]),
             _text(row["expression"]),
@@ -114,7 +128,7 @@ def _rows(file: Path) -> Iterator[Mapping[Any, Any]]:
             raise DataError(f"'{file}' cannot be read as JSON: {error}.") from error
         rows = content if isinstance(content, list) else [content]
         if not all(isinstance(row, dict) for row in rows):
-            raise DataError(f"'{file}' holds no objects with fields: not a result of SRBench.")
+            raise DataError(f"'{file}' holds no objects with fields: it is not an SRBench result.")
         yield from rows
     else:
         yield from _frame(file).to_dict("records")
@@ -145,7 +159,7 @@ def _number(value: Any) -> float | None:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise DataError(f"A result of SRBench has {value!r} where a number belongs.") from error
+        raise DataError(f"An SRBench result has {value!r} where a number is expected.") from error
 
 
 def _seed(value: Any) -> int | None:

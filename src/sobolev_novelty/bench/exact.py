@@ -138,11 +138,11 @@ def _simple(value: float) -> float:
 
 def symbolic_verdict(model: Expression, truth: Expression, seconds: float = ALGEBRA_SECONDS) -> tuple[bool | None, str]:
     """SRBench's check in a child process: verdict and the rule that decided."""
-    order = json.dumps({"model": str(model), "truth": str(truth)})
+    request = json.dumps({"model": str(model), "truth": str(truth)})
     try:
         done = subprocess.run(
             [sys.executable, "-m", "sobolev_novelty.bench.exact"],
-            input=order,
+            input=request,
             capture_output=True,
             text=True,
             timeout=seconds,
@@ -182,6 +182,6 @@ def _answer(model_text: str, truth_text: str) -> tuple[bool, str]:
 
 
 if __name__ == "__main__":
-    _order = json.loads(sys.stdin.read())
-    _verdict, _rule = _answer(_order["model"], _order["truth"])
+    _request = json.loads(sys.stdin.read())
+    _verdict, _rule = _answer(_request["model"], _request["truth"])
     sys.stdout.write(json.dumps({"verdict": _verdict, "rule": _rule}))

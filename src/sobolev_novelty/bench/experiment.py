@@ -9,7 +9,7 @@
     timeout = 90.0              # seconds after which a fit is killed
     memory = 4.0                # GiB of address space of a task
     max_train_rows = 1000
-    tasks = ["strogatz_*"]      # optional: names or patterns; all of the suite by default
+    tasks = ["strogatz_*"]      # optional: names or patterns; the whole suite by default
 
     [methods.genetic]           # a label; the rest are options of the method
     [methods.genetic-large]
@@ -63,7 +63,7 @@ class Experiment:
     assess_timeout : float
         Seconds for novelty and the exact-solution verdict after the fit.
     folder : Path
-        Where the experiment's file lies.
+        The folder of the experiment's file.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Experiment:
         methods = {f"method:{spec.label}": {"method": spec.method, **spec.options} for spec in self.methods}
         return {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows, **methods}
 
-    def order(self, job: Job) -> dict[str, Any]:
+    def request(self, job: Job) -> dict[str, Any]:
         """Everything a worker process needs to know to run a job; JSON."""
         spec = next(spec for spec in self.methods if spec.label == job.method)
         return {

@@ -61,7 +61,7 @@ def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, w
         ]
         table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True) if rows else table
     table["accuracy_rank"] = table["r2"].rank(ascending=False, method="min").astype(int)
-    table["complexity_rank"] = table["complexity"].rank(method="min").astype(int)
+    table["complexity_rank"] = table["complexity"].rank(method="min", na_option="bottom").astype(int)
     table["tier"] = pareto_tiers(table[["accuracy_rank", "complexity_rank"]].to_numpy(dtype=float))
     return table[["method", "source", "r2", "complexity", "accuracy_rank", "complexity_rank", "tier"]]
 
@@ -209,7 +209,7 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
 
 
 def derivative_ablation(frame: pd.DataFrame) -> Figure:
-    """Mean test NMSE (left axis) and novelty evaluations a run (right axis) of guided methods (Appendix F)."""
+    """Mean test NMSE (left axis) and novelty evaluations per run (right axis) of guided methods (Appendix F)."""
     table = ablation_table(frame).frame
     if table.empty:
         raise DataError("The store has no guided methods: their labels contain '+novelty'.")
@@ -222,5 +222,5 @@ def derivative_ablation(frame: pd.DataFrame) -> Figure:
     right.bar(positions + n + 1, table["SN calls"].fillna(0.0), width=0.7, color=_GUIDED)
     left.set_xticks([*positions, *(positions + n + 1)], [*table["method"], *table["method"]], rotation=20, fontsize=7)
     left.set_ylabel("mean test NMSE", color=_OURS)
-    right.set_ylabel("SN calls a run", color=_GUIDED)
+    right.set_ylabel("SN calls per run", color=_GUIDED)
     return figure

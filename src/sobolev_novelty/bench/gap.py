@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.bench.candidates import (
-    Candidate,
+    FoundExpression,
     published_candidates,
     srbench_candidates,
     store_candidates,
@@ -111,18 +111,18 @@ def _standardized_sample(task: str) -> Sample:
     return Sample((sample.X - center) / scale, sample.names)
 
 
-def ground_truth_candidates() -> Iterator[Candidate]:
+def ground_truth_candidates() -> Iterator[FoundExpression]:
     """The 133 true formulas, as candidates."""
     for task in whitebox_tasks():
-        yield Candidate(GROUND_TRUTH, task.name, task.formula, 1.0, "names")
+        yield FoundExpression(GROUND_TRUTH, task.name, task.formula, 1.0, "names")
 
 
-def judge(candidate: Candidate, *, coordinates: str = "own", seconds: float = SECONDS_PER_CANDIDATE) -> Judgement:
+def judge(candidate: FoundExpression, *, coordinates: str = "own", seconds: float = SECONDS_PER_CANDIDATE) -> Judgement:
     """Judge one candidate.
 
     Parameters
     ----------
-    candidate : Candidate
+    candidate : FoundExpression
     coordinates : {"own", "raw"}
         The coordinates the method used, or raw variables.
     seconds : float
@@ -146,7 +146,7 @@ def judge(candidate: Candidate, *, coordinates: str = "own", seconds: float = SE
         return ended(Outcome.TIMED_OUT)
 
 
-def _outcome_before_reading(candidate: Candidate) -> Outcome | None:
+def _outcome_before_reading(candidate: FoundExpression) -> Outcome | None:
     if candidate.task not in _whitebox_names():
         return Outcome.OTHER_TASK
     if candidate.text is None:
@@ -156,7 +156,7 @@ def _outcome_before_reading(candidate: Candidate) -> Outcome | None:
     return Outcome.LOW_R2 if candidate.r2_test < MIN_R2 else None
 
 
-def _judge_text(candidate: Candidate, coordinates: str, ended: Callable[..., Judgement]) -> Judgement:
+def _judge_text(candidate: FoundExpression, coordinates: str, ended: Callable[..., Judgement]) -> Judgement:
     assert candidate.text is not None
     sample = gap_sample(candidate.task)
     expression = parse(candidate.text, names=sample.names, variables=candidate.variables)
@@ -214,7 +214,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def gap_table(judgements: Iterable[Judgement]) -> pd.DataFrame:
-    """One row a method: the paper's columns, what became of all candidates, and the paper's own numbers.
+    """One row per method: the paper's columns, what became of all candidates, and the paper's own numbers.
 
     ``mean_novelty`` is the mean over the terms of multi-term expressions; ``complexity`` the mean over all judged
     expressions, single-term ones included.
@@ -259,18 +259,18 @@ def refusals(judgements: Iterable[Judgement]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def gap_candidates(files: Sequence[Path] = (), *, noise: float | None = 0.0) -> Iterator[Candidate]:
+def gap_candidates(files: Sequence[Path] = (), *, noise: float | None = 0.0) -> Iterator[FoundExpression]:
     """Ground truth, the published models below ``$SOBOLEV_DATA`` where it is set, and the expressions in ``files``.
 
     Parameters
     ----------
     files : sequence of path
-        Stores of ours (``.sqlite``) and results of SRBench.
+        Our stores (``.sqlite``) and SRBench results.
     noise : float or None
         Only candidates found at this noise level; all with ``None``.
     """
     yield from ground_truth_candidates()
-    sources: list[Iterator[Candidate]] = []
+    sources: list[Iterator[FoundExpression]] = []
     root = os.environ.get("SOBOLEV_DATA")
     if root:
         sources.append(published_candidates(Path(root), "ground_truth"))

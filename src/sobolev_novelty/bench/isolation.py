@@ -5,27 +5,26 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import platform
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-#: One thread a task: methods are compared at equal cost, and ``workers`` decides how many cores are used.
+from sobolev_novelty.evidence.origin import circumstances, without_folders
+
+#: One thread per task: methods are compared at equal cost, and ``workers`` decides how many cores are used.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _POLL_SECONDS = 0.02
 #: Characters of a crashed worker's output that are kept.
 _OUTPUT_TAIL = 4000
 
 
-def run_isolated(order: dict[str, Any]) -> dict[str, Any]:
-    """Run an order (see ``Experiment.order``) in a child process and return its result.
+def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
+    """Run a request (see ``Experiment.request``) in a child process and return its result.
 
     The child is killed, with everything it started, ``timeout`` seconds after the start if the fit is not done, or
     ``assess_timeout`` seconds after the fit; what it had found by then is kept. This function raises nothing a task can
@@ -36,14 +35,19 @@ def run_isolated(order: dict[str, Any]) -> dict[str, Any]:
     dict
         Columns of the store; ``status`` is ``done``, ``failed``, ``timeout``, ``memory`` or ``crashed``.
     """
+    # Read before the child imports the sources, which may be edited while it runs.
+    origin = circumstances()
     folder = Path(tempfile.mkdtemp(prefix="sobolev-bench-"))
     try:
-        return {**_run(order, folder), **circumstances()}
+        result = _run(request, folder)
+        if "traceback" in result:
+            result["traceback"] = without_folders(result["traceback"])
+        return {**result, **origin}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _run(order: dict[str, Any], folder: Path) -> dict[str, Any]:
+def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     result_path = folder / "result.json"
     output_path = folder / "output.txt"
     with output_path.open("wb") as output:
@@ -58,18 +62,18 @@ def _run(order: dict[str, Any], folder: Path) -> dict[str, Any]:
     assert child.stdin is not None
     try:
         # The pipe stays open: its end tells the child that this process is gone.
-        child.stdin.write((json.dumps({**order, "result_path": str(result_path)}) + "\n").encode())
+        child.stdin.write((json.dumps({**request, "result_path": str(result_path)}) + "\n").encode())
         child.stdin.flush()
     except BrokenPipeError:
         pass  # it died at once; the exit code says how
     begin = time.monotonic()
     try:
-        was_killed = not _wait(child, result_path, begin + order["timeout"], order["assess_timeout"])
+        was_killed = not _wait(child, result_path, begin + request["timeout"], request["assess_timeout"])
     finally:
         _kill_group(child)
         child.stdin.close()
         child.wait()
-    return _collect(order, result_path, output_path, was_killed=was_killed, exit_code=child.returncode)
+    return _collect(request, result_path, output_path, was_killed=was_killed, exit_code=child.returncode)
 
 
 def _wait(child: subprocess.Popen[bytes], result_path: Path, deadline: float, assess_timeout: float) -> bool:
@@ -91,57 +95,23 @@ def _kill_group(child: subprocess.Popen[bytes]) -> None:
 
 
 def _collect(
-    order: dict[str, Any], result_path: Path, output_path: Path, *, was_killed: bool, exit_code: int
+    request: dict[str, Any], result_path: Path, output_path: Path, *, was_killed: bool, exit_code: int
 ) -> dict[str, Any]:
     if result_path.exists():
         written: dict[str, Any] = json.loads(result_path.read_text(encoding="utf-8"))
         result: dict[str, Any] = written["result"]
         if not written["is_final"]:
-            what = "was stopped after its time" if was_killed else f"ended with exit code {exit_code}"
-            result["exact_note"] = f"The assessment {what}; the fit was done before."
+            what = "ran out of time" if was_killed else f"ended with exit code {exit_code}"
+            result["exact_note"] = f"The assessment {what}; the fit was finished before."
         return result
     if was_killed:
-        return {"status": "timeout", "wall_time": order["timeout"], "traceback": f"Killed after {order['timeout']} s."}
+        return {
+            "status": "timeout",
+            "wall_time": request["timeout"],
+            "traceback": f"Killed after {request['timeout']} s.",
+        }
     tail = output_path.read_text(encoding="utf-8", errors="replace")[-_OUTPUT_TAIL:]
     name = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
     # C++ libraries answer a refused allocation by aborting.
     status = "memory" if "bad_alloc" in tail or "MemoryError" in tail else "crashed"
     return {"status": status, "traceback": f"The process ended with {name}.\n{tail}"}
-
-
-@cache
-def circumstances() -> dict[str, str]:
-    """Version, commit and machine, for every row."""
-    try:
-        version = metadata.version("sobolev-novelty")
-    except metadata.PackageNotFoundError:
-        version = "unknown"
-    return {
-        "version": version,
-        "commit": _commit(),
-        "machine": f"{platform.node()}, {_processor()}, {os.cpu_count()} CPUs",
-    }
-
-
-def _commit() -> str:
-    folder = Path(__file__).parent
-    try:
-        commit = _git(folder, "rev-parse", "HEAD")
-        dirty = _git(folder, "status", "--porcelain", "--untracked-files=no", "--", str(folder.parent))
-    except (OSError, subprocess.CalledProcessError):
-        return os.environ.get("SOBOLEV_COMMIT", "")
-    return f"{commit}{'+changes' if dirty else ''}"
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def _processor() -> str:
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return platform.machine()
-    names = [line.partition(":")[2].strip() for line in text.splitlines() if line.startswith("model name")]
-    return names[0] if names else platform.machine()

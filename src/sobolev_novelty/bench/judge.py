@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sobolev_novelty.bench.exact import exact_solution
-from sobolev_novelty.bench.suites import Problem, r_squared
+from sobolev_novelty.bench.suites import TaskData, r_squared
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.report import novelty
@@ -19,7 +19,7 @@ NOVELTY_ROWS = 2000
 EXACT_R2 = 0.99
 
 
-def assess_fit(expression: Expression, part: Problem) -> dict[str, Any]:
+def assess_fit(expression: Expression, part: TaskData) -> dict[str, Any]:
     """R² on both parts; ``None`` where a prediction is not finite."""
     return {
         "r2_train": r_squared(part.y_train, evaluate(expression, part.X_train)),
@@ -27,14 +27,14 @@ def assess_fit(expression: Expression, part: Problem) -> dict[str, Any]:
     }
 
 
-def assess_novelty(expression: Expression, part: Problem) -> dict[str, Any]:
+def assess_novelty(expression: Expression, part: TaskData) -> dict[str, Any]:
     """Novelty of every term on the training inputs, as JSON, or the reason why there is none."""
     report = novelty(expression, part.X_train[:NOVELTY_ROWS])
     nu = [float(value) for value in report.nu] if report.status is Status.OK else []
     return {"novelties": json.dumps(nu), "novelty_status": report.status.value}
 
 
-def assess_exactness(expression: Expression, part: Problem) -> dict[str, Any]:
+def assess_exactness(expression: Expression, part: TaskData) -> dict[str, Any]:
     """Whether the expression is the truth; nothing for tasks without one."""
     if part.truth is None:
         return {}

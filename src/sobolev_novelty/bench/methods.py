@@ -1,8 +1,8 @@
 """Methods: ``(X, y, *, seed, budget, **options) -> MethodResult``, by name.
 
 A method sees the training part only. It returns an expression in the names ``x0, x1, …``, which is judged by the same
-code for everyone. A name of the form ``package.module:function`` is imported, so that a benchmark of one's own method
-needs no change here.
+code for everyone. A name of the form ``package.module:function`` is imported, so that you can benchmark a method of
+your own without changing anything here.
 """
 
 from __future__ import annotations

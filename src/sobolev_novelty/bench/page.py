@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.bench.store import Store
 from sobolev_novelty.bench.tables import (
+    BenchTable,
     ablation_table,
     difference_table,
     guided_pairs,
     qualification_table,
     results_table,
+    rows_at,
     suite_title,
 )
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.evidence.origin import Origin, engine_notes, source_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,22 +72,39 @@ def _store_part(path: Path, figure: Path) -> str:
     lines = [f"## {suite_title(suite)}: {path.stem}", "", _circumstances(settings, frame), ""]
     if any("," in method for method in frame["method"].unique()):
         save_figure(derivative_ablation(frame), figure)
-        return "\n".join([*lines, ablation_table(frame).render("md"), _image(figure, "Derivative ablation")])
+        return "\n".join([*lines, _marked(ablation_table(frame), frame), _image(figure, "Derivative ablation")])
     for noise in sorted(frame["noise"].unique()):
-        lines.append(results_table(frame, suite, noise=noise).render("md"))
-        if guided_pairs(frame[frame["noise"] == noise]["method"].unique()):
-            lines.append(difference_table(frame, suite, noise=noise).render("md"))
+        rows = rows_at(frame, noise)
+        lines.append(_marked(results_table(rows, suite, noise=noise), rows))
+        if guided_pairs(rows["method"].unique()):
+            lines.append(_marked(difference_table(rows, suite, noise=noise), rows))
     if suite in ("whitebox", "blackbox") and 0.0 in set(frame["noise"]):
         save_figure(rank_plane(frame, suite), figure)
         lines.append(_image(figure, "Accuracy against complexity, ranks and Pareto tiers"))
     return "\n".join(lines)
 
 
+def _marked(table: BenchTable, rows: pd.DataFrame) -> str:
+    """The table with a note on the rows that the present engine did not make."""
+    return replace(table, notes=(*table.notes, *engine_notes(_origins(rows)))).render("md")
+
+
+def _origins(rows: pd.DataFrame) -> list[Origin]:
+    def text(value: object) -> str | None:
+        return value if isinstance(value, str) else None
+
+    return [(text(e), text(c), text(v)) for e, c, v in zip(rows["engine"], rows["commit"], rows["version"])]
+
+
 def _circumstances(settings: dict[str, Any], frame: pd.DataFrame) -> str:
-    commits = ", ".join(sorted({str(commit)[:10] for commit in frame["commit"]}))
+    sources = sorted({source_name(commit, version) for _, commit, version in _origins(frame)})
     seeds = ", ".join(str(seed) for seed in sorted(frame["seed"].unique()))
-    limits = f"{settings.get('budget', '?')} seconds a run, at most {settings.get('max_train_rows', '?')} training rows"
-    return f"{frame['task'].nunique()} tasks, seeds {seeds}, {limits}, one core. {len(frame)} runs; commits {commits}."
+    limits = (
+        f"{settings.get('budget', '?')} seconds per run, at most {settings.get('max_train_rows', '?')} training rows"
+    )
+    return (
+        f"{frame['task'].nunique()} tasks, seeds {seeds}, {limits}, one core. {len(frame)} runs; {', '.join(sources)}."
+    )
 
 
 def _gap_part(path: Path, figure: Path) -> str:

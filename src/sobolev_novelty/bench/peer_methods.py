@@ -1,6 +1,6 @@
 """Other people's methods on the same splits and budgets, one thread each, judged through ``peers``.
 
-Where a library has no notion of a time budget, the adapter gives it rounds until the time is up. What is not said here
+Where a library has no notion of a time budget, the adapter runs rounds until the time is up. Whatever is not set here
 is the library's default.
 """
 

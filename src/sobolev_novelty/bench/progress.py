@@ -11,9 +11,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sobolev_novelty.bench.run import Progress
+from sobolev_novelty.bench.run import SweepProgress
 
-#: Jobs in flight that are listed; a cluster may have hundreds.
+#: Jobs in progress that are listed; a cluster may have hundreds.
 _SHOWN = 12
 
 
@@ -35,7 +35,7 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
-def progress_table(state: Progress) -> RenderableType:
+def progress_table(state: SweepProgress) -> RenderableType:
     """One picture of a sweep."""
     failed = f", {state.failed} without a model" if state.failed else ""
     head = Text(f"{state.done} of {state.total} done{failed}, {duration(state.seconds_left)} to go")
@@ -50,7 +50,7 @@ def progress_table(state: Progress) -> RenderableType:
 
 
 @contextmanager
-def live_progress(console: Console) -> Iterator[Callable[[Progress], None] | None]:
+def live_progress(console: Console) -> Iterator[Callable[[SweepProgress], None] | None]:
     """A table that follows the sweep where there is a terminal; nothing where output goes to a file."""
     if not console.is_terminal:
         yield None

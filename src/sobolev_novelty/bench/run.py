@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sobolev_novelty.bench.experiment import Experiment
-from sobolev_novelty.bench.isolation import circumstances, run_isolated
+from sobolev_novelty.bench.isolation import run_isolated
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
 from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.evidence.origin import circumstances
 
 #: Seconds between two heartbeats.
 _HEARTBEAT = 5.0
@@ -22,7 +23,7 @@ _DASK_RETRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SweepProgress:
     """Where a sweep stands.
 
     Parameters
@@ -30,7 +31,7 @@ class Progress:
     total, done, failed : int
         Jobs of the experiment, those with a result in the store, and those of them without an expression.
     running : tuple of (Job, float)
-        Jobs in flight and the seconds since they were handed out.
+        Jobs in progress and the seconds since they were handed out.
     seconds_left : float or None
         Estimate from the jobs finished by this runner.
     """
@@ -75,7 +76,7 @@ def run(
     *,
     workers: int = 1,
     dask: str | None = None,
-    on_progress: Callable[[Progress], None] | None = None,
+    on_progress: Callable[[SweepProgress], None] | None = None,
 ) -> Summary:
     """Run what the store does not have yet.
 
@@ -88,7 +89,7 @@ def run(
     dask : str, optional
         Address of a Dask scheduler. Each of its workers runs as many jobs at a time as it has threads.
     on_progress : callable, optional
-        Called with a :class:`Progress` about twice a second.
+        Called with a :class:`SweepProgress` about twice a second.
     """
     if workers < 1:
         raise ParameterError(f"'workers' must be at least 1. Got {workers}.")
@@ -134,7 +135,7 @@ class _Sweep:
         capacity: Callable[[], int],
         total: int,
         done: int,
-        on_progress: Callable[[Progress], None] | None,
+        on_progress: Callable[[SweepProgress], None] | None,
     ) -> None:
         self.experiment = experiment
         self.store = store
@@ -168,7 +169,7 @@ class _Sweep:
         """Claim and hand out one more job; ``False`` when there is none left."""
         for job in rest:
             if self.store.claim(job):
-                self.in_flight[self.executor.submit(run_isolated, self.experiment.order(job))] = job
+                self.in_flight[self.executor.submit(run_isolated, self.experiment.request(job))] = job
                 self.started[job] = time.monotonic()
                 return True
             self.held += job not in self.store.finished()
@@ -178,7 +179,8 @@ class _Sweep:
         self.started.pop(job)
         try:
             result = future.result()
-        except Exception as error:  # the cluster lost the task too often
+            self.store.schema.check(result)
+        except Exception as error:  # the cluster lost the task too often, or the method reports what cannot be stored
             result = {"status": "crashed", "traceback": f"{type(error).__name__}: {error}", **circumstances()}
         if self.store.finish(job, result):
             self.statuses[result["status"]] = self.statuses.get(result["status"], 0) + 1
@@ -191,7 +193,7 @@ class _Sweep:
         left = self.total - self.done_before - ran - self.held
         rate = ran / (now - self.begin) if ran else None
         self.on_progress(
-            Progress(
+            SweepProgress(
                 self.total,
                 self.done_before + ran,
                 ran - self.statuses.get("done", 0),

@@ -2,7 +2,7 @@
 
 ``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
-A path that ends in ``.toml`` is a file of formulas of one's own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
+A path that ends in ``.toml`` is a file with formulas of your own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
 ``max_train_rows`` training rows; noise, if any, on the training target only, normal with standard deviation
@@ -37,7 +37,7 @@ TRAIN_SHARE = 0.75
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class TaskData:
     """One task, one seed: what a method may see, and what it is judged by.
 
     Parameters
@@ -171,9 +171,9 @@ def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
     return order[n_test : n_test + n_train], order[:n_test]
 
 
-def problem(
+def task_data(
     name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0, suite: str | None = None
-) -> Problem:
+) -> TaskData:
     """Split a task by SRBench's protocol.
 
     Parameters
@@ -203,7 +203,7 @@ def problem(
         y_train = y_train + rng.normal(0.0, noise * np.sqrt(np.mean(np.square(y_train))), size=len(y_train))
     task = _formula(name, suite)
     truth = None if task is None else task.positional_expression
-    return Problem(name, variables, X_train, y_train, X_test, y_test, truth)
+    return TaskData(name, variables, X_train, y_train, X_test, y_test, truth)
 
 
 def r_squared(y: FloatArray, prediction: FloatArray) -> float | None:

@@ -98,8 +98,7 @@ def task_scores(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per (method, task): means over seeds of R² (at least 0), complexity, novelty, and more.
 
     Columns: ``r2, complexity, novelty, terms, qualified, nmse, sn_calls, wall_time, exact_numeric, exact_symbolic,
-    failures,
-    runs``. ``terms`` and ``qualified`` count those of multi-term expressions, as the paper does.
+    failures, runs``. ``terms`` and ``qualified`` count those of multi-term expressions, as the paper does.
     """
     if frame.empty:
         raise DataError("The store has no finished rows. Run the experiment first.")
@@ -201,10 +200,10 @@ def suite_title(suite: str) -> str:
     Examples
     --------
     >>> suite_title("whitebox"), suite_title("formulas/textbook.toml")
-    ('White-box tasks', 'Formulas of textbook.toml')
+    ('White-box tasks', 'Formulas from textbook.toml')
     """
     known = {"whitebox": "White-box tasks", "blackbox": "Black-box tasks"}
-    return known.get(suite, f"Formulas of {suite.rpartition('/')[2]}")
+    return known.get(suite, f"Formulas from {suite.rpartition('/')[2]}")
 
 
 def _ordered(methods: Iterable[str]) -> list[str]:
@@ -229,7 +228,7 @@ def guided_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def compared_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
-    """Every backbone with its guided variant, then every method of others with each guided variant.
+    """Every backbone with its guided variant, then every other method with each guided variant.
 
     Examples
     --------
@@ -256,7 +255,7 @@ def differences(scores: pd.DataFrame, base: str, guided: str) -> dict[str, Diffe
 
 
 def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> BenchTable:
-    """Δ % from every backbone, and every method of others, to guided variants, with paired bootstrap intervals."""
+    """Δ % from every backbone, and from every other method, to guided variants, with paired bootstrap intervals."""
     scores = task_scores(rows_at(frame, noise))
     rows = []
     for base, guided in compared_pairs(scores["method"].unique()):
@@ -290,7 +289,7 @@ def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> 
 
 
 def ablation_table(frame: pd.DataFrame) -> BenchTable:
-    """Mean test NMSE and novelty evaluations a run, of every guided method (Appendix F).
+    """Mean test NMSE and novelty evaluations per run of every guided method (Appendix F).
 
     A method labelled ``<guided>, <what is left out>`` is compared with ``<guided>`` on the tasks both have.
     """

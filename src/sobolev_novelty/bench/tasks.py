@@ -19,7 +19,7 @@ by Bogacki and Shampine's third-order rule. With :math:`r = f(x_k, y_k)`:
 
 This rule gives the published states back to 1e-12; an accurate integration from the same starts is off by up to half of
 their range (``lv``), because the held rate is a first-order error. A benchmark must run on the data that others ran on,
-so ``sample`` follows the published rule, and ``accurate_trajectories`` solves the equations.
+so ``sample`` follows the published rule.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def whitebox_tasks() -> tuple[Task, ...]:
 
 
 def formula_tasks(path: str | Path) -> tuple[Task, ...]:
-    """Tasks from a TOML file of formulas of one's own.
+    """Tasks from a TOML file with formulas of your own.
 
     .. code-block:: toml
 
@@ -234,28 +234,6 @@ def trajectories(system: System) -> FloatArray:
     ndarray of shape (400, 2)
     """
     return _trajectories(system).copy()
-
-
-def accurate_trajectories(system: System) -> FloatArray:
-    """Solutions of the equations from the same starts at the same times, to 1e-12.
-
-    Returns
-    -------
-    ndarray of shape (400, 2)
-    """
-    from scipy.integrate import solve_ivp
-
-    rates = [parse(rate) for rate in system.rates]
-    times = TIME_STEP * np.arange(N_STEPS)
-
-    def rate(_: float, state: FloatArray) -> list[float]:
-        return [float(_values(r, STATES, state[None])[0]) for r in rates]
-
-    parts = [
-        solve_ivp(rate, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-12, atol=1e-14).y.T
-        for start in system.starts
-    ]
-    return np.concatenate(parts)
 
 
 def _values(expression: Expression, names: tuple[str, ...], X: FloatArray) -> FloatArray:

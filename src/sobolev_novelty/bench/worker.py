@@ -1,8 +1,8 @@
 """The child process that runs one job: ``python -m sobolev_novelty.bench.worker``.
 
-It reads one line of JSON (the order) from standard input, and writes its result to the file the order names, once
+It reads one line of JSON (the request) from standard input, and writes its result to the file the request names, once
 after the fit and again after each part of the assessment; each write replaces the file whole. So whoever kills it
-keeps what was done. When standard input closes, its parent is gone, and it ends.
+keeps what was found. When standard input closes, its parent is gone, and it ends.
 """
 
 from __future__ import annotations
@@ -24,41 +24,41 @@ GIB = 1024**3
 
 
 def main() -> None:
-    """Run the order on standard input."""
-    order = json.loads(sys.stdin.readline())
+    """Run the request on standard input."""
+    request = json.loads(sys.stdin.readline())
     _end_with_parent()
-    limit = int(order["memory"] * GIB)
+    limit = int(request["memory"] * GIB)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     result: dict[str, Any] = {}
     try:
-        _run(order, result)
+        _run(request, result)
     except MemoryError:
-        result.update(status="memory", traceback=f"More than {order['memory']} GiB of address space were needed.")
+        result.update(status="memory", traceback=f"More than {request['memory']} GiB of address space was needed.")
     except BaseException:
         result.update(status="failed", traceback=_shortened(traceback.format_exc()))
-    _write(order, result, is_final=True)
+    _write(request, result, is_final=True)
     # Native threads of a method may not want to end.
     os._exit(0)
 
 
-def _run(order: dict[str, Any], result: dict[str, Any]) -> None:
+def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
     from sobolev_novelty.bench.judge import assess_exactness, assess_fit, assess_novelty
     from sobolev_novelty.bench.methods import find_method
-    from sobolev_novelty.bench.suites import problem
+    from sobolev_novelty.bench.suites import task_data
 
-    part = problem(
-        order["task"],
-        order["seed"],
-        max_train_rows=order["max_train_rows"],
-        noise=order["noise"],
-        suite=order.get("suite"),
+    part = task_data(
+        request["task"],
+        request["seed"],
+        max_train_rows=request["max_train_rows"],
+        noise=request["noise"],
+        suite=request.get("suite"),
     )
-    fit = find_method(order["method"])
+    fit = find_method(request["method"])
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a foreign search may divide by zero a million times
-        found = fit(part.X_train, part.y_train, seed=order["seed"], budget=order["budget"], **order["options"])
+        found = fit(part.X_train, part.y_train, seed=request["seed"], budget=request["budget"], **request["options"])
     result.update(
         wall_time=time.perf_counter() - begin,
         expression=str(found.expression),
@@ -68,9 +68,9 @@ def _run(order: dict[str, Any], result: dict[str, Any]) -> None:
         extra=json.dumps(found.extra, sort_keys=True),
     )
     result.update(assess_fit(found.expression, part), status="done")
-    _write(order, result)
+    _write(request, result)
     result.update(assess_novelty(found.expression, part))
-    _write(order, result)
+    _write(request, result)
     result.update(assess_exactness(found.expression, part))
 
 
@@ -79,8 +79,8 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 8000 else f"{text[:4000]}\n… {len(text) - 8000} characters …\n{text[-4000:]}"
 
 
-def _write(order: dict[str, Any], result: dict[str, Any], *, is_final: bool = False) -> None:
-    path = Path(order["result_path"])
+def _write(request: dict[str, Any], result: dict[str, Any], *, is_final: bool = False) -> None:
+    path = Path(request["result_path"])
     draft = path.with_suffix(".part")
     draft.write_text(json.dumps({"result": result, "is_final": is_final}), encoding="utf-8")
     draft.replace(path)

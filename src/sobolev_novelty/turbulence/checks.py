@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,14 +19,13 @@ from sobolev_novelty.turbulence.openfoam import run_base
 from sobolev_novelty.turbulence.problem import closure_problem
 from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, backward, forward
 from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import Say
 
 STARTS, COUNTS = (16, 20, 24, 30), (8, 10, 12)
 #: Volume-mean velocity of the DNS, which the k–ω SST run on its mesh holds, m/s.
 VOLUME_VELOCITY = 0.020188
 
 
-def run_pruning(store: RunStore, say: Say) -> None:
+def run_pruning(store: RunStore, say: Callable[[str], None]) -> None:
     """Condition number and error after pruning, from several starts: is a gain more than one lucky start?"""
     if store.find("pruning") is not None:
         return
@@ -43,7 +42,7 @@ def run_pruning(store: RunStore, say: Say) -> None:
     store.add("pruning", {"columns": ["rule", "start", "count", "mse", "condition", "max_coefficient"], "cells": cells})
 
 
-def run_bases(store: RunStore, models: Sequence[str], say: Say) -> None:
+def run_bases(store: RunStore, models: Sequence[str], say: Callable[[str], None]) -> None:
     """Base models from a uniform start in generated cases: k–ε on the RANS mesh, k–ω SST on that of the DNS."""
     for model in models:
         key = f"base/{model}"
@@ -61,8 +60,8 @@ def run_bases(store: RunStore, models: Sequence[str], say: Say) -> None:
         store.add(key, {"measures": found, "status": result.status, "seconds": round(result.seconds, 1)})
 
 
-def run_speed(store: RunStore, say: Say) -> None:
-    """CPU seconds of a selection, a factorisation in two orders and a closure; machines are shared."""
+def run_speed(store: RunStore, say: Callable[[str], None]) -> None:
+    """CPU seconds of a selection, of a factorisation in two orderings and of a closure."""
     if store.find("speed") is not None:
         return
     say("speed")

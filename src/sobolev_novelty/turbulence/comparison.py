@@ -1,116 +1,51 @@
-"""Running an experiment file: rows of the table, the grid, and what they say, all from stored runs."""
+"""The pre-registered comparison: which closures, by which rule, with which α1, and the grid around them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.search.engine import SobolevGuidance
 from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.checks import run_bases, run_pruning, run_speed
+from sobolev_novelty.turbulence.checks import run_pruning, run_speed
 from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import MeshVelocity
-from sobolev_novelty.turbulence.flow import EmbeddedSolver
-from sobolev_novelty.turbulence.measures import measure
-from sobolev_novelty.turbulence.problem import closure_problem
-from sobolev_novelty.turbulence.response import refine, response_data, response_path
-from sobolev_novelty.turbulence.selection import backward, forward
-from sobolev_novelty.turbulence.solvers import FlowSolver, make_solver
-from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import (
-    CLOSURE_ROWS,
-    Say,
-    choose_closures,
-    closure_report,
-    flow_row,
-    grid_cells,
-    load_study,
-    rule_of,
-    run_closure,
+from sobolev_novelty.turbulence.data import RegressionData
+from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem, closure_report
+from sobolev_novelty.turbulence.runs import Say, StudyOutcome, reference_rows, run_closure
+from sobolev_novelty.turbulence.selection import (
+    Rule,
+    backward,
+    cross_validate,
+    forward,
+    rule_named,
+    select_closure,
+    streamwise_folds,
 )
+from sobolev_novelty.turbulence.solvers import FlowSolver
+from sobolev_novelty.turbulence.store import Row, RunStore
+from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
+from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
-Row = dict[str, Any]
+#: Rows of the paper's table that are closures, in its order.
+CLOSURE_ROWS = ("DSRRANS", "SN-DSRRANS", "MCTS", "SN-MCTS")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """Stored rows of a study and sentences about them."""
+class ChosenClosure:
+    """A closure with how it was chosen."""
 
-    name: str
-    rows: list[tuple[str, Row]]
-    sentences: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values for ``--json``."""
-        return {"name": self.name, "rows": dict(self.rows), "sentences": self.sentences}
+    row: str
+    closure: Closure
+    alpha: float
+    notes: Mapping[str, Any]
 
 
-def run_study(
-    experiment: str | Path,
-    results: str | Path,
-    *,
-    solver: str = "embedded",
-    with_grid: bool = True,
-    only: Sequence[str] = (),
-    say: Say,
-) -> Outcome:
-    """Run what is not stored yet and return all rows.
-
-    Parameters
-    ----------
-    experiment : path
-        A TOML file with [tree_search] and [grid] (the comparison) or [stability] (the response selection).
-    results : path
-        Folder; the runs go into ``<name>.jsonl``.
-    solver : {"embedded", "openfoam", "feedback"}
-        The embedded solver runs the study; the others run the closures it stored, as a cross-check.
-    only : sequence of str
-        Names of the rows to cross-check; all without it. "kEpsilon" and "kOmegaSST" run the base models themselves.
-    """
-    study = load_study(experiment)
-    store = RunStore(Path(results) / f"{study.get('name', Path(experiment).stem)}.jsonl")
-    engine = make_solver(solver, hill.load_base_flow(), say)
-    if solver != "embedded":
-        return _cross_check(study, store, engine, only, say)
-    if "stability" in study:
-        return _run_response(study, store, engine, say)
-    if "tree_search" not in study:
-        raise DataError(
-            f"'{experiment}' has neither [tree_search] nor [stability]. Start from experiments/turbulence_*.toml."
-        )
-    return _run_comparison(study, store, engine, with_grid, say)
-
-
-def _cross_check(
-    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, only: Sequence[str], say: Say
-) -> Outcome:
-    """Run the stored closures of a study in another solver, under keys that begin with its name."""
-    bases = [name for name in only if name in ("kEpsilon", "kOmegaSST")]
-    if bases:
-        run_bases(store, bases, say)
-        return Outcome(study["name"], [(name, store.find(f"base/{name}") or {}) for name in bases], [])
-    chosen = [row for row in store.rows() if row["key"].startswith("row/") and row.get("closure")]
-    if only:
-        chosen = [row for row in chosen if row["key"].removeprefix("row/") in only]
-    if not chosen:
-        raise DataError(f"'{store.path}' holds no such closures yet. Run the study with --solver embedded first.")
-    rows: list[tuple[str, Row]] = []
-    for row in chosen:
-        name = row["key"].removeprefix("row/")
-        say(f"{name} in {engine.name}")
-        key = f"{engine.name}/{name}"
-        found, _ = run_closure(key, stored_closure(row), row["alpha"], solver=engine, store=store, notes={})
-        rows += [(name, row), (f"{name}, {engine.name}", found)]
-    return Outcome(study["name"], rows, [])
-
-
-def _run_comparison(
+def run_comparison(
     study: Mapping[str, Any], store: RunStore, engine: FlowSolver, with_grid: bool, say: Say
-) -> Outcome:
+) -> StudyOutcome:
     rows = reference_rows(store, engine, say)
     missing = [row for row in CLOSURE_ROWS if store.find(f"row/{row}") is None]
     if missing:
@@ -126,34 +61,95 @@ def _run_comparison(
         run_pruning(store, say)
         run_speed(store, say)
         sentences = grid_sentences(study, store)
-    return Outcome(study["name"], rows, sentences)
+    return StudyOutcome(study["name"], rows, sentences)
 
 
-def reference_rows(store: RunStore, engine: FlowSolver, say: Say) -> list[tuple[str, Row]]:
-    """DNS, both RANS models, the published closure and the exact target."""
-    dns, base = hill.load_dns(mesh="xiao"), hill.load_base_flow()
-    stored = {
-        "DNS": (dns, dns, "DNS of Xiao et al., its own mesh"),
-        "k-epsilon": (MeshVelocity(base.nodes, base.U), hill.load_dns(), "the frozen base flow"),
+def choose_count(data: RegressionData, rule: Rule, study: Mapping[str, Any]) -> tuple[int, int | None, dict[str, Any]]:
+    """Term count and pruning with the lowest cross-validated error; also all errors."""
+    options = study["selection"]
+    n_folds, top = study["folds"]["n_folds"], options["forward_to"]
+    counts = list(options["counts"])
+    below = [count for count in counts if count < top]
+    straight = cross_validate(data, counts, rule, n_folds=n_folds).mean(axis=0)
+    pruned = cross_validate(data, below, rule, n_folds=n_folds, forward_to=top).mean(axis=0)
+    ways = [(float(e), n, 0) for e, n in zip(straight, counts)] + [(float(e), n, top) for e, n in zip(pruned, below)]
+    error, count, start = min(ways)
+    table = {
+        "forward": dict(zip(map(str, counts), straight.tolist())),
+        "pruned": dict(zip(map(str, below), pruned.tolist())),
     }
-    # Data prepared from the repositories alone lacks the two files that neither of them holds.
-    if hill.has("rans_sst_reference.npz"):
-        stored["RANS"] = (hill.load_sst(mesh="xiao"), dns, "k-omega SST, OpenFOAM v1912, mesh of the DNS")
-    for name, (field, reference, status) in stored.items():
-        if store.find(f"row/{name}") is None:
-            numbers = measure(field, reference).to_dict()
-            store.add(f"row/{name}", {"measures": numbers, "status": status, "alpha": None})
-    if hill.has("closures_published.json"):
-        say("published closure")
-        published = hill.load_published()
-        run_closure("row/DSRRANS published", published, 0.7, solver=engine, store=store, notes={"n_terms": 12})
-    if store.find("row/exact target") is None and isinstance(engine, EmbeddedSolver):
-        say("exact target stress")
-        data = hill.load_regression()
-        result = engine.solve_stress(engine.stress_of(data.target[data.structured_cell.ravel()], 1.0))
-        store.add("row/exact target", flow_row(None, 1.0, result, engine, {}))
-    names = ("DNS", "RANS", "k-epsilon", "DSRRANS published", "exact target")
-    return [(name, found) for name in names if (found := store.find(f"row/{name}")) is not None]
+    return count, start or None, {"cv_error": error, "cv": table}
+
+
+def shrinkage(data: RegressionData, closure: Closure, n_folds: int) -> float:
+    """α1 from held-out predictions of the closure's terms, refitted without each fold; between 0 and 1."""
+    above = below = 0.0
+    for test in streamwise_folds(data, n_folds):
+        train = np.setdiff1d(np.arange(len(data.target)), test)
+        problem = closure_problem(data, closure.terms, samples=train)
+        c = problem.fit(range(len(closure))).coefficients
+        prediction = design_matrix(closure.terms, data.inputs[test], data.tensors[test]) @ c
+        above += float(prediction @ stacked_target(data.target[test]))
+        below += float(prediction @ prediction)
+    return float(np.clip(above / below, 0.0, 1.0))
+
+
+def choose_closures(study: Mapping[str, Any], say: Say) -> Iterator[ChosenClosure]:
+    """The four closures of the comparison, chosen by the rules of the study."""
+    data = hill.load_regression()
+    terms = dictionary(study["selection"]["max_degree"])
+    problem = closure_problem(data, terms)
+    for row, name in (("DSRRANS", "greedy"), ("SN-DSRRANS", "sobolev")):
+        say(f"{row}: cross-validating term counts")
+        rule = rule_named(name, study["selection"]["share"])
+        count, start, notes = choose_count(data, rule, study)
+        closure, kept, _ = select_closure(problem, count, rule, forward_to=start)
+        yield _chosen(row, closure, kept, problem=problem, data=data, study=study, notes={**notes, "forward_to": start})
+    options = dict(study["tree_search"])
+    seeds = options.pop("seeds")
+    for row, guidance in (("MCTS", None), ("SN-MCTS", SobolevGuidance())):
+        results = []
+        for seed in seeds:
+            say(f"{row}: tree search, seed {seed}")
+            search = TreeSearch(guidance=guidance, **options)
+            results.append((seed, tree_search(problem, search, np.random.default_rng(seed))))
+        seed, best = max(results, key=lambda pair: pair[1].best.guided)
+        notes = {"seed": seed, "scores": [result.best.guided for _, result in results]}
+        yield _chosen(row, best.closure, best.indices, problem=problem, data=data, study=study, notes=notes)
+
+
+def _chosen(
+    row: str,
+    closure: Closure,
+    kept: Sequence[int],
+    *,
+    problem: ClosureProblem,
+    data: RegressionData,
+    study: Mapping[str, Any],
+    notes: Mapping[str, Any],
+) -> ChosenClosure:
+    fit = problem.fit(kept)
+    facts = {
+        **notes,
+        "n_terms": len(closure),
+        "mse": fit.mse,
+        "condition": fit.condition,
+        "max_coefficient": float(np.abs(fit.coefficients).max()),
+        "min_novelty": float(closure_report(closure, data).nu.min()),
+    }
+    alpha = shrinkage(data, closure, study["folds"]["n_folds"])
+    return ChosenClosure(row, Closure(closure.terms, closure.coefficients, row), alpha, facts)
+
+
+def grid_cells(study: Mapping[str, Any]) -> Iterator[tuple[str, str, int, int | None, float]]:
+    """Keys and options of the grid: key, rule, term count, terms before pruning, α1."""
+    grid = study["grid"]
+    ways = [(count, None) for count in grid["counts"]] + [(last, first) for first, last in grid["pruned"]]
+    for count, start in ways:
+        for alpha in grid["alphas"]:
+            for rule in ("greedy", "sobolev"):
+                pruned = f"{start}-pruned-to-" if start else ""
+                yield f"grid/{rule}/{pruned}{count}/alpha={alpha:g}", rule, count, start, float(alpha)
 
 
 def _run_grid(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> None:
@@ -163,7 +159,7 @@ def _run_grid(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say
     problem = closure_problem(hill.load_regression())
     share = study["selection"]["share"]
     longest = max(start or count for _, _, count, start, _ in cells)
-    paths = {name: forward(problem, longest, rule_of(name, share)).indices for name in ("greedy", "sobolev")}
+    paths = {name: forward(problem, longest, rule_named(name, share)).indices for name in ("greedy", "sobolev")}
     for number, (key, rule, count, start, alpha) in enumerate(cells, start=1):
         say(f"grid {number} of {len(cells)}: {key}")
         kept = backward(problem, paths[rule][:start], count) if start else paths[rule][:count]
@@ -201,57 +197,3 @@ def grid_wins(study: Mapping[str, Any], store: RunStore) -> dict[str, int]:
 def _distance(row: Row, dns: Row, name: str) -> float:
     value = (row.get("measures") or {}).get(name)
     return np.inf if value is None else abs(value - dns["measures"][name])
-
-
-def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> Outcome:
-    options, limits = study["selection"], study["stability"]
-    rules = limits["rules"]
-    if any(store.find(f"row/{rule}") is None for rule in rules):
-        if not isinstance(engine, EmbeddedSolver):
-            raise DataError("The response selection linearises the embedded solver. Use --solver embedded.")
-        data = hill.load_regression()
-        responses = response_data(engine, data, report=lambda done, total: say(f"velocity responses {done} of {total}"))
-        for name in rules:
-            say(f"{name}: selecting on velocity changes")
-            path, problem = response_path(
-                responses, data, rule_of(name, options["share"]), options["counts"], options["n_folds"]
-            )
-            place = path.choose(limits["max_condition"], limits["max_coefficient"])
-            closure = problem.closure(path.indices[place], f"response-{name}")
-            notes = {
-                "n_terms": len(closure),
-                "condition": path.value_condition[place],
-                "max_coefficient": path.max_coefficient[place],
-                "min_novelty": float(closure_report(closure, data).nu.min()),
-                "path": {
-                    "counts": path.counts,
-                    "held_out": path.held_out.mean(axis=0).tolist(),
-                    "condition": path.value_condition,
-                    "max_coefficient": path.max_coefficient,
-                },
-            }
-            if "refinement" in study:
-                say(f"{name}: refining coefficients in the solver")
-                closure, distances = refine(
-                    engine,
-                    closure,
-                    responses.reference,
-                    n_steps=study["refinement"]["n_steps"],
-                    max_coefficient=limits["max_coefficient"],
-                )
-                notes["distances"] = distances
-                notes["max_coefficient"] = max(abs(c) for c in closure.coefficients)
-            say(f"{name}: solving")
-            run_closure(f"row/{name}", closure, options["alpha"], solver=engine, store=store, notes=notes)
-    rows = reference_rows(store, engine, say)
-    rows += [
-        (f"{study['name'].removeprefix('turbulence_')}, {name}", found)
-        for name in rules
-        if (found := store.find(f"row/{name}")) is not None
-    ]
-    return Outcome(study["name"], rows, [])
-
-
-def stored_closure(row: Row) -> Closure | None:
-    """The closure of a stored run."""
-    return None if row.get("closure") is None else Closure.from_dict(row["closure"])

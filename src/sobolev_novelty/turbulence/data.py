@@ -1,8 +1,9 @@
-"""Periodic-hill data, case α = 0.8, Re_H = 5600: where it lies, that it is the right one, what it holds.
+"""Periodic-hill data, case α = 0.8, Re_H = 5600: where it is, whether it is the right one, what it holds.
 
-Nothing of it is part of this package. The arrays are derived from two public repositories (:data:`SOURCES`); the
-environment variable ``SOBOLEV_DATA`` names the folder that holds a copy, with the files of
-:data:`CHECKSUMS` under ``turbulence/``.
+The regression data, the base flow and the published closures are part of this package (``data_files``, from DSRRANS,
+MIT; see the NOTICE beside them). The DNS carries no licence, so its fields are not: ``sobolev turbulence prepare``
+makes them from the public repositories (:data:`SOURCES`), and the environment variable ``SOBOLEV_DATA`` names the
+folder that holds them, under ``turbulence/``. :data:`DNS_MEASURES` quotes what is measured on them.
 
 Notation
 --------
@@ -20,6 +21,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -47,15 +49,25 @@ SOURCES = MappingProxyType(
     }
 )
 
-#: sha256 of every file that is read.
+#: Files of the package.
+_REGRESSION, _BASE_FLOW = "regression_case_0p8.npz", "base_flow_case_0p8.npz"
+#: Files under ``SOBOLEV_DATA``: base flow and DNS on the same mesh, DNS on its own, k–ω SST.
+_BOTH, _DNS, _SST = "aposteriori_case_0p8.npz", "dns_xiao_case_0p8.npz", "rans_sst_reference.npz"
+#: sha256 of every file that is read from a folder.
 CHECKSUMS: Mapping[str, str] = MappingProxyType(
     {
-        "aposteriori_case_0p8.npz": "dc8c8c7bf5860a79dd4b4e8c3c2a73c80dccdd696dd4bea56f9e740755b8d972",
-        "dns_xiao_case_0p8.npz": "a6e357058a4858d03ad8a93abebfb736e1120cc8532da65030b2fa79ee9f5b36",
-        "rans_sst_reference.npz": "3dceb5115d7adc92dd284a356e3f49913b5b3640882075a0e95bf54250efb609",
-        "regression_case_0p8.npz": "171373bee9111f79f8742aa5e1de638b6c2a30b33a2df8539be79a77ff35a6ae",
-        "closures_published.json": "3496bffe1ed7661ba035b2a379d5d08c6784416de0073a0d64f8bdfefe2f3e88",
+        _BOTH: "dc8c8c7bf5860a79dd4b4e8c3c2a73c80dccdd696dd4bea56f9e740755b8d972",
+        _DNS: "a6e357058a4858d03ad8a93abebfb736e1120cc8532da65030b2fa79ee9f5b36",
+        _SST: "3dceb5115d7adc92dd284a356e3f49913b5b3640882075a0e95bf54250efb609",
+        _REGRESSION: "171373bee9111f79f8742aa5e1de638b6c2a30b33a2df8539be79a77ff35a6ae",
     }
+)
+
+
+#: Measured on the DNS of Xiao et al. (2020), on its own mesh: reattachment x/H (first cell, interpolated) and the
+#: largest reversed velocity, m/s.
+DNS_MEASURES: Mapping[str, float] = MappingProxyType(
+    {"reattachment": 5.278, "reattachment_interpolated": 5.213, "max_reversed": 7.394e-3}
 )
 
 
@@ -118,7 +130,7 @@ def squashed(invariants: FloatArray) -> FloatArray:
 
 
 def data_folder(folder: str | Path | None = None) -> Path:
-    """The folder with the turbulence files.
+    """The folder with the files that are not part of the package.
 
     Parameters
     ----------
@@ -131,26 +143,25 @@ def data_folder(folder: str | Path | None = None) -> Path:
         found = Path(root) / "turbulence"
     else:
         raise DataError(
-            "The turbulence data has no place: SOBOLEV_DATA is not set. Set it to the folder that holds 'turbulence/' "
-            f"(made from {' and '.join(SOURCES)} with: sobolev turbulence prepare)."
+            "The DNS fields are not part of the package, and SOBOLEV_DATA is not set. Set it to the folder that holds "
+            f"'turbulence/' (made from {' and '.join(SOURCES)} with: sobolev turbulence prepare)."
         )
     if not found.is_dir():
         raise DataError(f"'{found}' is not a folder. Set SOBOLEV_DATA to the folder that holds 'turbulence/'.")
     return found
 
 
-def is_available(folder: str | Path | None = None) -> bool:
-    """Whether all files are there (their contents are checked when they are read)."""
+def has(name: str, folder: str | Path | None = None) -> bool:
+    """Whether a file that is not part of the package is available; its contents are checked when it is read."""
     try:
-        place = data_folder(folder)
+        return (data_folder(folder) / name).is_file()
     except DataError:
         return False
-    return all((place / name).is_file() for name in CHECKSUMS)
 
 
-def has(name: str, folder: str | Path | None = None) -> bool:
-    """Whether one file is there."""
-    return (data_folder(folder) / name).is_file()
+def has_dns() -> bool:
+    """Whether the DNS fields are available."""
+    return has(_BOTH) and has(_DNS)
 
 
 def read_checked(name: str, folder: str | Path | None = None) -> bytes:
@@ -167,39 +178,45 @@ def read_checked(name: str, folder: str | Path | None = None) -> bytes:
     return content
 
 
+def _shipped(name: str) -> bytes:
+    """The bytes of a file that is part of the package."""
+    return resources.files("sobolev_novelty.turbulence").joinpath("data_files", name).read_bytes()
+
+
 @lru_cache(maxsize=8)
-def _arrays(path: Path) -> Mapping[str, npt.NDArray[np.generic]]:
-    with np.load(io.BytesIO(read_checked(path.name, path.parent)), allow_pickle=False) as file:
+def _arrays(name: str, folder: Path | None) -> Mapping[str, npt.NDArray[np.generic]]:
+    content = _shipped(name) if folder is None else read_checked(name, folder)
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
         arrays = {key: file[key] for key in file.files}
     for array in arrays.values():
         array.flags.writeable = False
     return MappingProxyType(arrays)
 
 
-def _read(name: str, folder: str | Path | None, *keys: str) -> list[FloatArray]:
-    arrays = _arrays(data_folder(folder) / name)
+def _read(name: str, folder: Path | None, *keys: str) -> list[FloatArray]:
+    arrays = _arrays(name, folder)
     return [cast(FloatArray, arrays[key]) for key in keys]
 
 
 def load_regression(folder: str | Path | None = None) -> RegressionData:
-    """The 9,600 samples of the closure regression."""
-    invariants, tensors, target, cells = _read(
-        "regression_case_0p8.npz", folder, "invariants", "tensors", "target", "structured_cell"
-    )
+    """The 9,600 samples of the closure regression: those of the package, or those prepared in a folder."""
+    keys = ("invariants", "tensors", "target", "structured_cell")
+    invariants, tensors, target, cells = _read(_REGRESSION, None if folder is None else Path(folder), *keys)
     return RegressionData(invariants, tensors, target, cells.astype(np.int32))
 
 
 def load_base_flow(folder: str | Path | None = None) -> BaseFlow:
-    """The converged k–ε flow on the 120 × 80 mesh."""
-    return BaseFlow(*_read("aposteriori_case_0p8.npz", folder, "nodes", "U", "k", "epsilon", "nut", "p"))
+    """The converged k–ε flow on the 120 × 80 mesh: that of the package, or the one prepared in a folder."""
+    keys = ("nodes", "U", "k", "epsilon", "nut", "p")
+    return BaseFlow(*(_read(_BASE_FLOW, None, *keys) if folder is None else _read(_BOTH, Path(folder), *keys)))
 
 
 def load_dns(folder: str | Path | None = None, *, mesh: str = "rans") -> MeshVelocity:
     """DNS mean velocity, on the mesh of the RANS case or on the one it was published on (``mesh="xiao"``)."""
     if mesh == "rans":
-        return MeshVelocity(*_read("aposteriori_case_0p8.npz", folder, "nodes", "dns_U"))
+        return MeshVelocity(*_read(_BOTH, data_folder(folder), "nodes", "dns_U"))
     if mesh == "xiao":
-        return MeshVelocity(*_read("dns_xiao_case_0p8.npz", folder, "nodes", "U"))
+        return MeshVelocity(*_read(_DNS, data_folder(folder), "nodes", "U"))
     raise DataError(f"'mesh' must be 'rans' or 'xiao'. Got {mesh!r}.")
 
 
@@ -207,13 +224,13 @@ def load_sst(folder: str | Path | None = None, *, mesh: str = "xiao") -> MeshVel
     """A stored k–ω SST velocity (OpenFOAM v1912), on either mesh."""
     if mesh not in ("rans", "xiao"):
         raise DataError(f"'mesh' must be 'rans' or 'xiao'. Got {mesh!r}.")
-    (U,) = _read("rans_sst_reference.npz", folder, f"U_{mesh}_mesh")
+    (U,) = _read(_SST, data_folder(folder), f"U_{mesh}_mesh")
     return MeshVelocity(load_dns(folder, mesh=mesh).nodes, U)
 
 
-def load_published(name: str = "dsrrans_model1", folder: str | Path | None = None) -> Closure:
+def load_published(name: str = "dsrrans_model1") -> Closure:
     """One of the two closures published with DSRRANS."""
-    content = json.loads(read_checked("closures_published.json", folder))
+    content = json.loads(_shipped("closures_published.json"))
     known = [key for key in content if key.startswith("dsrrans")]
     if name not in known:
         raise DataError(f"'name' must be one of {', '.join(known)}. Got {name!r}.")

@@ -78,7 +78,7 @@ def _label_panels(axes: Sequence[Axes], n: int, columns: int) -> None:
         axis.tick_params(labelbottom=True)
 
 
-def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, float]) -> Figure:
+def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, float | None]) -> Figure:
     """Lines of constant stream function, the recirculation bubble filled, reattachment marked on the wall."""
     n = len(fields)
     columns = 2 if n > 1 else 1

@@ -48,9 +48,9 @@ class Measures:
     field_error: float
     n_bubbles: int
 
-    def to_dict(self) -> dict[str, float]:
-        """Plain values, as stored in results."""
-        return asdict(self)
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values, as stored in results; None for nan."""
+        return {name: value if np.isfinite(value) else None for name, value in asdict(self).items()}
 
 
 def _zero(x0: float, u0: float, x1: float, u1: float) -> float:

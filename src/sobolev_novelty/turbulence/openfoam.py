@@ -128,7 +128,7 @@ def build_library(source: str | Path | None = None) -> Path:
     root = Path(source or os.environ.get("SOBOLEV_FOAM_SOURCE", ""))
     if not (root / "src" / "OpenFOAM").is_dir():
         raise OpenFoamError(
-            f"'{root}' holds no OpenFOAM source (src/OpenFOAM). Run: apt-get source --download-only openfoam, unpack "
+            f"'{root}' has no OpenFOAM source (src/OpenFOAM). Run: apt-get source --download-only openfoam, unpack "
             "the orig archive and set SOBOLEV_FOAM_SOURCE to the folder."
         )
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -21,6 +21,7 @@ import scipy.linalg
 
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.projection import conditional_residuals, factor
+from sobolev_novelty.report import NoveltyReport, novelty_of_arrays
 from sobolev_novelty.signatures import MIN_ROWS, signatures_of_arrays
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
@@ -32,6 +33,7 @@ from sobolev_novelty.turbulence.tensors import (
     design_matrix,
     dictionary,
     stacked_target,
+    term_arrays,
 )
 
 FloatArray = npt.NDArray[np.float64]
@@ -181,3 +183,11 @@ def _signature_factor(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray)
         return np.zeros((0, 0))
     values, derivatives = channel_arrays(terms, x, T)
     return factor(signatures_of_arrays(values, derivatives).Psi)
+
+
+def closure_report(closure: Closure, data: RegressionData) -> NoveltyReport:
+    """Sobolev Novelty of every term of a closure against all its other terms, as tensors."""
+    values, derivatives = term_arrays(closure.terms, data.inputs, data.tensors)
+    return novelty_of_arrays(
+        values, derivatives, coefficients=closure.coefficients, labels=[str(term) for term in closure.terms]
+    )

@@ -84,6 +84,14 @@ class NoveltyFloor:
         return int(novel[np.argmax(gains[novel])]) if len(novel) else None
 
 
+def rule_named(name: str, share: float = 0.94) -> Rule:
+    """The selection rule with a name: "greedy", "sobolev" or "threshold"."""
+    rules: dict[str, Rule] = {"greedy": Greedy(), "sobolev": SobolevGuided(share), "threshold": NoveltyFloor()}
+    if name not in rules:
+        raise ParameterError(f"'rule' must be one of {', '.join(rules)}. Got {name!r}.")
+    return rules[name]
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of a selection: the term, its conditional novelty when taken, and the refitted model."""
@@ -207,7 +215,7 @@ def select_closure(
 
 
 def streamwise_folds(data: RegressionData, n_folds: int) -> list[npt.NDArray[np.intp]]:
-    """Test samples of each fold: contiguous blocks of mesh columns, since neighbours are no fresh data."""
+    """Test samples of each fold: contiguous blocks of mesh columns, because neighbours are not independent."""
     n_columns = data.structured_cell.shape[1]
     if not 2 <= n_folds <= n_columns:
         raise ParameterError(f"'n_folds' must lie in 2..{n_columns}. Got {n_folds}.")

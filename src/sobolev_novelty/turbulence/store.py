@@ -1,63 +1,77 @@
-"""Results of runs: one JSON object a line, written as soon as a run ends, so that a study can be resumed."""
+"""The store of a study: one row per run, written as soon as the run ends, so that a study can be resumed."""
 
 from __future__ import annotations
 
 import json
 import math
-import os
-import platform
-import subprocess
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.evidence.origin import circumstances
+from sobolev_novelty.evidence.schema import Column, Schema
+from sobolev_novelty.evidence.store import EvidenceStore
+
+Row = dict[str, Any]
+
+#: What a row of a study holds. What only some runs have (how a closure was chosen, say) goes into the notes.
+STUDY_RUNS = Schema(
+    "sobolev turbulence compare",
+    (
+        Column("key", str, "what was run: row/…, grid/…, openfoam/…, feedback/…, base/…, or a check", "key"),
+        Column("solver", str, "name of the flow solver"),
+        Column("alpha", float, "α1, factor of the closure stress"),
+        Column("closure", str, "name, terms and coefficients, JSON"),
+        Column("is_converged", int, "1 if the flow solver converged"),
+        Column("residual", float, "the solver's last residual"),
+        Column("seconds", float, "wall time of the solver"),
+        Column("measures", str, "numbers read from the velocity field, JSON"),
+        Column("notes", str, "everything else about the run, JSON"),
+    ),
+)
+_JSON = ("closure", "measures", "notes")
 
 
-@dataclass(frozen=True, slots=True)
-class RunStore:
-    """Rows of one study, keyed by what identifies a run.
+class RunStore(EvidenceStore):
+    """The runs of one study.
 
-    Parameters
-    ----------
-    path : Path
-        A ``.jsonl`` file; it need not exist.
+    Examples
+    --------
+    >>> import tempfile
+    >>> store = RunStore(f"{tempfile.mkdtemp()}/study.sqlite")
+    >>> row = store.add("row/DNS", {"measures": {"reattachment": 5.28}, "colour": "blue"})
+    >>> row["measures"], row["colour"], row["status"]
+    ({'reattachment': 5.28}, 'blue', 'done')
     """
 
-    path: Path
+    schema = STUDY_RUNS
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[Row]:
         """All stored rows, oldest first."""
-        return list(self._read())
+        return [_decoded(row) for row in self.results()]
 
-    def find(self, key: str) -> dict[str, Any] | None:
-        """The newest row with this key."""
-        found = [row for row in self._read() if row["key"] == key]
-        return found[-1] if found else None
+    def find(self, key: str) -> Row | None:
+        """The row with this key."""
+        found = self.results(self.schema.is_key, (key,))
+        return _decoded(found[0]) if found else None
 
-    def add(self, key: str, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Append a row with the key and where it was made."""
-        full = {"key": key, **_plain(row), "made": provenance()}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a") as file:
-            file.write(json.dumps(full, allow_nan=False) + "\n")
-        return full
+    def add(self, key: str, row: Mapping[str, Any]) -> Row:
+        """Store a run, unless another process has stored it in the meantime; returns what is stored."""
+        declared = self.schema.names("result")
+        own = {name: value for name, value in row.items() if name in declared}
+        notes = {name: value for name, value in row.items() if name not in declared}
+        values = {"status": "done", **_plain(own), "notes": _plain(notes)}
+        texts = {name: json.dumps(values[name], allow_nan=False) for name in _JSON if values.get(name)}
+        self.insert((key,), {**values, "notes": None, **texts, **circumstances()})
+        (stored,) = self.results(self.schema.is_key, (key,))
+        return _decoded(stored)
 
-    def _read(self) -> Iterator[dict[str, Any]]:
-        if not self.path.is_file():
-            return
-        for number, line in enumerate(self.path.read_text().splitlines(), start=1):
-            try:
-                row = json.loads(line)
-                row["key"]
-            except (json.JSONDecodeError, KeyError, TypeError) as error:
-                raise DataError(
-                    f"Line {number} of '{self.path}' is no stored run: {error}. Delete the line."
-                ) from error
-            yield row
+
+def _decoded(row: Row) -> Row:
+    """A stored row with its JSON read and its notes beside the columns."""
+    texts = {name: None if row[name] is None else json.loads(row[name]) for name in _JSON}
+    converged = None if row["is_converged"] is None else bool(row["is_converged"])
+    notes = texts.pop("notes") or {}
+    return {**notes, **{name: row[name] for name in row if name != "notes"}, **texts, "is_converged": converged}
 
 
 def _plain(value: Any) -> Any:
@@ -69,23 +83,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def provenance() -> dict[str, Any]:
-    """Commit, version, machine and time of a run."""
-    try:
-        installed = version("sobolev-novelty")
-    except PackageNotFoundError:
-        installed = "source tree"
-    done = subprocess.run(
-        ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return {
-        "version": installed,
-        "commit": done.stdout.strip() or None,
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-    }

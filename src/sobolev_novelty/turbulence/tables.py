@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.turbulence.comparison import grid_wins
-from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import CLOSURE_ROWS, grid_cells, load_study
+from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS, grid_cells, grid_wins
+from sobolev_novelty.turbulence.store import Row, RunStore
+from sobolev_novelty.turbulence.study import load_study, study_store
 
 START, END = "<!-- tables made by: sobolev turbulence compare --docs -->", "<!-- end of tables -->"
-Row = dict[str, Any]
 
 
 def _markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
@@ -135,7 +134,7 @@ def cross_check_table(stores: Sequence[RunStore]) -> str:
 
 
 def check_table(store: RunStore) -> str:
-    """Both solvers and the measures against the values they must meet."""
+    """Both solvers and the measures against the values they must reproduce."""
     lines = (
         ("DNS, its own mesh, first cell", "row/DNS", "reattachment", 5.28, 7.39),
         ("k–ω SST, stored field, first cell", "row/RANS", "reattachment", 7.36, 5.81),
@@ -158,7 +157,7 @@ def check_table(store: RunStore) -> str:
             found = row["measures"]
             measured = f"{found[quantity]:.4f} / {1e3 * found['max_reversed']:.4f}"
             body.append([name, f"{position:.2f} / {reverse:.2f}", measured, row["status"]])
-    return _markdown(["check", "asked", "measured", "status"], body)
+    return _markdown(["check", "expected", "measured", "status"], body)
 
 
 def pruning_table(store: RunStore) -> str:
@@ -188,7 +187,7 @@ def all_tables(experiments: Path, results: Path) -> str:
     """Every table of the documentation page, from the folders of experiment files and of stored runs."""
     names = ("comparison", "response", "threshold", "refined")
     first, second, third, fourth = (load_study(experiments / f"turbulence_{name}.toml") for name in names)
-    a, b, c, d = (RunStore(results / f"{study['name']}.jsonl") for study in (first, second, third, fourth))
+    a, b, c, d = (study_store(study, results, read_only=True) for study in (first, second, third, fourth))
     parts = {
         "Checks: x_r / max reversed 1e-3": check_table(a),
         "Speed": speed_table(a),

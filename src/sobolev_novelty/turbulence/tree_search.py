@@ -39,7 +39,7 @@ class TreeSearch:
     n_rounds : int
         Rounds of selection, expansion, playouts and backpropagation.
     n_playouts : int
-        Playouts a round.
+        Playouts per round.
     max_terms : int
         Terms of the largest candidate.
     exploration : float
@@ -113,7 +113,7 @@ class _Evaluator:
         self.node_counts = [term.complexity for term in problem.terms]
 
     def base(self, terms: TermSet) -> tuple[Fit, float]:
-        """Joint fit and R_base; a coefficient, its product and the sum cost two nodes a term."""
+        """Joint fit and R_base; a coefficient, its product and the sum cost two nodes per term."""
         if terms not in self.seen:
             fit = self.problem.fit(sorted(terms))
             complexity = sum(self.node_counts[i] + 2 for i in terms)

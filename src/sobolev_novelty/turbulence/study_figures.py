@@ -12,17 +12,19 @@ from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence import figures
 from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS
 from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
 from sobolev_novelty.turbulence.problem import closure_problem
-from sobolev_novelty.turbulence.selection import forward
+from sobolev_novelty.turbulence.runs import Say
+from sobolev_novelty.turbulence.selection import forward, rule_named
 from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import CLOSURE_ROWS, Say, load_study, rule_of
+from sobolev_novelty.turbulence.study import load_study, study_store
 
 KINDS = ("fields", "streamlines", "profiles", "wall-shear", "selection")
 
 
-def draw(kind: str, experiment: Path, results: Path, output: Path, say: Say) -> list[Path]:
+def draw_study(kind: str, experiment: Path, results: Path, output: Path, say: Say) -> list[Path]:
     """Draw one kind of figure, or all, as PNG.
 
     Returns
@@ -33,7 +35,7 @@ def draw(kind: str, experiment: Path, results: Path, output: Path, say: Say) -> 
     if kind not in (*KINDS, "all"):
         raise ParameterError(f"'kind' must be one of {', '.join(KINDS)} or all. Got {kind!r}.")
     study = load_study(experiment)
-    store = RunStore(results / f"{study['name']}.jsonl")
+    store = study_store(study, results, read_only=True)
     output.mkdir(parents=True, exist_ok=True)
     wanted = KINDS if kind == "all" else (kind,)
     fields = rows_as_fields(study, store, results / "fields", say) if set(wanted) - {"selection"} else {}
@@ -52,15 +54,15 @@ def _figure(kind: str, study: Mapping[str, Any], store: RunStore, fields: Mappin
     if kind == "streamlines":
         marks = {}
         for name in fields:
-            row = store.find(f"row/{name}")
-            marks[name] = (row or {}).get("measures", {}).get("reattachment_interpolated")
+            found = (store.find(f"row/{name}") or {}).get("measures") or {}
+            marks[name] = found.get("reattachment_interpolated")
         return figures.streamlines(fields, marks)
     if kind == "profiles":
         return figures.velocity_profiles(fields)
     if kind == "wall-shear":
         return figures.wall_shear_curves(fields)
     problem = closure_problem(hill.load_regression())
-    paths = [forward(problem, 30, rule_of(name)) for name in ("greedy", "sobolev")]
+    paths = [forward(problem, 30, rule_named(name)) for name in ("greedy", "sobolev")]
     held_out = {}
     for name, row_name in (("greedy", "DSRRANS"), ("sobolev", "SN-DSRRANS")):
         row = store.find(f"row/{row_name}")
@@ -74,14 +76,14 @@ def rows_as_fields(study: Mapping[str, Any], store: RunStore, cache: Path, say: 
     closures = list(CLOSURE_ROWS) if "tree_search" in study else list(study["stability"]["rules"])
     missing = [name for name in closures if store.find(f"row/{name}") is None]
     if missing:
-        raise DataError(f"No stored run for {', '.join(missing)}. Run: sobolev turbulence compare")
+        raise DataError(f"No stored run for {', '.join(missing)}. Run the study first: sobolev turbulence compare")
     fields = {"DNS": hill.load_dns(mesh="xiao"), "RANS": hill.load_sst(mesh="xiao")}
     solver: EmbeddedSolver | None = None
     cache.mkdir(parents=True, exist_ok=True)
     for name in closures:
         row = store.find(f"row/{name}")
         assert row is not None
-        path = cache / f"{study['name']}_{name}_{row['made']['time'].replace(':', '')}.npz"
+        path = cache / f"{study['name']}_{name}_{row['created'].replace(':', '')}.npz"
         if not path.is_file():
             say(f"{name}: solving again")
             solver = EmbeddedSolver(hill.load_base_flow()) if solver is None else solver

@@ -15,23 +15,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sobolev_novelty.bench.candidates import CONVENTION_OF_STYLE, PUBLISHED
 from sobolev_novelty.errors import DataError, ParseError, require
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
 from sobolev_novelty.parsing import parse
-
-#: File of each suite, below ``srbench_results``.
-SUITES = {"ground_truth": "ground_truth_models.parquet", "black_box": "black_box_models.parquet"}
-
-#: How the files describe a way of writing variables -> the parser's convention.
-CONVENTION_OF_STYLE = {
-    "x{i}, i from 0": "x0",
-    "x_{i}, i from 0": "x0",
-    "x[:,i], i from 0 (numpy)": "x0",
-    "x{i}, i from 1": "x1",
-    "X{i}, i from 1": "x1",
-    "names": "names",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,10 +85,10 @@ def read_published(root: Path, suite: str) -> Iterator[PublishedModel]:
 
     Variables are checked against the columns of the data set where the local copy has it.
     """
-    if suite not in SUITES:
-        raise DataError(f"'suite' must be one of {', '.join(SUITES)}. Got {suite!r}.")
+    if suite not in PUBLISHED:
+        raise DataError(f"'suite' must be one of {', '.join(PUBLISHED)}. Got {suite!r}.")
     require("pyarrow", extra="parquet")
-    frame = pd.read_parquet(root / "srbench_results" / SUITES[suite])
+    frame = pd.read_parquet(root / "srbench_results" / PUBLISHED[suite])
 
     @cache
     def columns(dataset: str) -> tuple[str, ...] | None:

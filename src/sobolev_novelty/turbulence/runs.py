@@ -1,0 +1,100 @@
+"""One closure, run in one flow solver, measured and stored; and the reference rows of every study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty.evidence.origin import without_folders
+from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult
+from sobolev_novelty.turbulence.measures import measure
+from sobolev_novelty.turbulence.solvers import FlowSolver
+from sobolev_novelty.turbulence.store import Row, RunStore
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutcome:
+    """Stored rows of a study and sentences about them."""
+
+    name: str
+    rows: list[tuple[str, Row]]
+    sentences: list[str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for ``--json``."""
+        return {"name": self.name, "rows": dict(self.rows), "sentences": self.sentences}
+
+
+def run_closure(
+    key: str, closure: Closure | None, alpha: float, *, solver: FlowSolver, store: RunStore, notes: Mapping[str, Any]
+) -> Row:
+    """Run one closure unless its key is stored already; failures are stored too."""
+    stored = store.find(key)
+    if stored is not None:
+        return stored
+    try:
+        result = solver.solve(closure, alpha)
+    except (ArithmeticError, RuntimeError) as error:
+        reason = without_folders(f"failed: {error}")
+        return store.add(key, {"status": reason, "is_converged": False, "alpha": alpha, **notes})
+    return store.add(key, flow_row(closure, alpha, result, solver, notes))
+
+
+def flow_row(
+    closure: Closure | None, alpha: float, result: FlowResult, solver: FlowSolver, notes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is stored of a run."""
+    found = measure(MeshVelocity(solver.base.nodes, result.U), _dns_on(solver))
+    return {
+        **notes,
+        "solver": result.solver,
+        "alpha": alpha,
+        "closure": None if closure is None else closure.to_dict(),
+        "status": result.status,
+        "is_converged": result.is_converged,
+        "residual": result.residual,
+        "seconds": round(result.seconds, 2),
+        "measures": found.to_dict(),
+    }
+
+
+def _dns_on(solver: FlowSolver) -> MeshVelocity | None:
+    """DNS on the solver's mesh; ``None`` where it is missing or the mesh is another."""
+    if not hill.has_dns():
+        return None
+    dns = hill.load_dns()
+    return dns if dns.nodes.shape == solver.base.nodes.shape and np.allclose(dns.nodes, solver.base.nodes) else None
+
+
+def reference_rows(store: RunStore, engine: FlowSolver, say: Say) -> list[tuple[str, Row]]:
+    """DNS, both RANS models, the published closure and the exact target."""
+    dns, base = hill.load_dns(mesh="xiao"), hill.load_base_flow()
+    stored = {
+        "DNS": (dns, dns, "DNS of Xiao et al., its own mesh"),
+        "k-epsilon": (MeshVelocity(base.nodes, base.U), hill.load_dns(), "the frozen base flow"),
+    }
+    # Data prepared from the repositories alone lacks the file that neither of them holds.
+    if hill.has("rans_sst_reference.npz"):
+        stored["RANS"] = (hill.load_sst(mesh="xiao"), dns, "k-omega SST, OpenFOAM v1912, mesh of the DNS")
+    for name, (field, reference, status) in stored.items():
+        if store.find(f"row/{name}") is None:
+            numbers = measure(field, reference).to_dict()
+            store.add(f"row/{name}", {"measures": numbers, "status": status, "alpha": None})
+    say("published closure")
+    published = hill.load_published()
+    run_closure("row/DSRRANS published", published, 0.7, solver=engine, store=store, notes={"n_terms": 12})
+    if store.find("row/exact target") is None and isinstance(engine, EmbeddedSolver):
+        say("exact target stress")
+        data = hill.load_regression()
+        result = engine.solve_stress(engine.stress_of(data.target[data.structured_cell.ravel()], 1.0))
+        store.add("row/exact target", flow_row(None, 1.0, result, engine, {}))
+    names = ("DNS", "RANS", "k-epsilon", "DSRRANS published", "exact target")
+    return [(name, found) for name in names if (found := store.find(f"row/{name}")) is not None]
