@@ -8,7 +8,7 @@ Notation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Sample:
 
     X: FloatArray
     names: tuple[str, ...]
+    _scales: list[FloatArray] = field(default_factory=list, init=False, repr=False)  # worked out when first asked for
 
     @property
     def n_features(self) -> int:
@@ -46,7 +47,9 @@ class Sample:
 
     def scales(self) -> FloatArray:
         """Standard deviation of each feature over its finite entries; exactly 0 for a constant column."""
-        return standard_deviations(self.X)
+        if not self._scales:
+            self._scales.append(standard_deviations(self.X))
+        return self._scales[0]
 
     def rows(self, keep: npt.NDArray[Any]) -> Sample:
         """The sample restricted to some rows (a mask or indices)."""

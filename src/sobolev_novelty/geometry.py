@@ -24,7 +24,7 @@ from enum import Enum
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, standard_deviations
+from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
 
 #: Fewer common finite rows than this give no novelty (Appendix D.4).
@@ -102,9 +102,9 @@ class Geometry:
         if self.coordinates not in ("standardized", "raw"):
             raise ParameterError(f"'coordinates' must be 'standardized' or 'raw'. Got {self.coordinates!r}.")
 
-    def scales(self, X: FloatArray) -> FloatArray:
-        """Factor of each first derivative, for inputs of shape (n_features, n_samples)."""
-        return standard_deviations(X) if self.coordinates == "standardized" else np.ones(len(X))
+    def scales(self, sample: Sample) -> FloatArray:
+        """Factor of each first derivative."""
+        return sample.scales() if self.coordinates == "standardized" else np.ones(sample.n_features)
 
     def block_factors(self, scales: FloatArray) -> FloatArray:
         """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives."""

@@ -265,7 +265,7 @@ def _finite_signatures(pool: Sequence[Expression], sample: Sample, geometry: Geo
         return np.zeros((0, 0)), []
     rows = derivatives(pool, sample, geometry.order)
     with np.errstate(over="ignore", invalid="ignore"):
-        rows *= geometry.block_factors(geometry.scales(sample.X))[None, :, None]
+        rows *= geometry.block_factors(geometry.scales(sample))[None, :, None]
     flat = rows.reshape(len(pool), -1)
     kept = [int(i) for i in np.flatnonzero(np.isfinite(flat).all(axis=1) & flat.any(axis=1))]
     return unit_columns(flat[kept].T)[0], kept

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, Sample, as_sample
+from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.data import FloatArray, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.projection import TAU_ID, Residuals, conditional_residuals, residuals
-from sobolev_novelty.signatures import Geometry, Signatures, Status, signatures, signatures_of_arrays
-from sobolev_novelty.terms import Term, additive_terms
+from sobolev_novelty.geometry import Geometry, Signatures, Status
+from sobolev_novelty.projection import TAU_ID, Residuals, residuals
+from sobolev_novelty.report_source import MAX_KEPT_BYTES, SampledTerms, Source, WorkedOut, candidate_scale, null_note
+from sobolev_novelty.signatures import signatures_of_arrays
+from sobolev_novelty.terms import Term
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +37,6 @@ if TYPE_CHECKING:
 #: Wraps a loop to show how far it is.
 Progress = Callable[[range], Iterable[int]]
 
-#: Why rows are not used, in the order in which a row is asked.
-DROP_REASONS = (
-    "an input is missing or not finite",
-    "a term's value is not finite",
-    "a term's derivative is not finite",
-)
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
 
@@ -104,26 +100,54 @@ class NoveltyReport:
         What a reader should know: constant columns, null terms, factors left undistributed.
     """
 
-    labels: tuple[str, ...]
     terms: tuple[Term, ...] | None
     coefficients: FloatArray
     nu: FloatArray
-    lengths: FloatArray
-    is_null: npt.NDArray[np.bool_]
+    norms: FloatArray  # ‖Ψ‖ without the common factor 1/σ_s of Eq. 1
     status: Status
     n_samples: int
     n_used: int
-    dropped: dict[str, int]
     geometry: Geometry
     names: tuple[str, ...]
     tau: float
-    expression: Expression | None
-    residuals: Residuals | None
-    bootstrap: Bootstrap | None
-    notes: tuple[str, ...]
+    source: Source  # what follows is worked out from it when it is asked for
+    expression: Expression | None = None
+    given_labels: tuple[str, ...] = ()
+    bootstrap: Bootstrap | None = None
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.nu)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The terms, as text."""
+        return self.given_labels if self.terms is None else tuple(str(term.expression) for term in self.terms)
+
+    @cached_property
+    def lengths(self) -> FloatArray:
+        """‖Ψ_X(φ_i)‖, relative to the size σ_s of the expression."""
+        return np.asarray(self.norms / self.source.scale(self.coefficients))
+
+    @property
+    def is_null(self) -> npt.NDArray[np.bool_]:
+        """Terms whose signature is zero on the sample."""
+        return np.asarray(self.norms == 0.0)
+
+    @cached_property
+    def residuals(self) -> Residuals | None:
+        """The geometry behind the novelties; None where there are none."""
+        return self.source.residuals() if self.status is Status.OK else None
+
+    @cached_property
+    def dropped(self) -> dict[str, int]:
+        """Reason -> number of rows not used."""
+        return {} if self.n_used == self.n_samples else {why: n for why, n in self.source.dropped().items() if n}
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+        null = (null_note(label) for label, is_null in zip(self.labels, self.is_null, strict=True) if is_null)
+        return (*self.source.notes(self.status), *null)
 
     @property
     def qualified(self) -> npt.NDArray[np.bool_]:
@@ -161,7 +185,7 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
+        """One row per term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -242,7 +266,7 @@ class NoveltyReport:
         return text
 
     def latex_table(self) -> str:
-        """A booktabs table, one row a term."""
+        """A booktabs table, one row per term."""
         from sobolev_novelty.render.latex import report_table
 
         return report_table(self.to_dict(), None if self.terms is None else [t.expression for t in self.terms])
@@ -322,16 +346,22 @@ def novelty(
     >>> novelty("x0 + cos(3*x0)", X).nu.round(3).tolist()
     [1.0, 1.0]
     """
+    check_tau(tau)
     sample = as_sample(X, names)
     geometry = Geometry(order, three_weights(weights), coordinates)
     expression, terms, notes = terms_of(equation, sample.names)
-    found = signatures([term.expression for term in terms], sample, geometry)
-    report = _report(
-        found, np.array([term.coefficient for term in terms]), tuple(str(t.expression) for t in terms),
-        geometry=geometry, names=sample.names, tau=tau, terms=terms, expression=expression,
-        dropped=_dropped(found, sample, terms), notes=notes + _data_notes(found, sample, geometry),
+    found = novelties_of([terms], sample, geometry)[0]
+    sampled = SampledTerms(sample, terms, geometry, notes)
+    coefficients = np.array([term.coefficient for term in terms])
+    is_small = sample.X.nbytes <= MAX_KEPT_BYTES
+    report = NoveltyReport(
+        terms=terms, coefficients=coefficients, nu=found.nu, norms=found.lengths, status=found.status,
+        n_samples=sample.n_samples, n_used=found.n_used, geometry=geometry, names=sample.names, tau=tau,
+        source=sampled if is_small else sampled.worked_out(found.status, coefficients), expression=expression,
     )  # fmt: skip
-    return _with_bootstrap(report, found, n_bootstrap, random_state, progress)
+    if n_bootstrap == 0:
+        return report
+    return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, progress)
 
 
 def novelty_of_arrays(
@@ -375,87 +405,26 @@ def novelty_of_arrays(
     m = found.Psi.shape[1]
     b = np.ones(m) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
     if b.shape != (m,):
-        raise ParameterError(f"'coefficients' must have one entry a term, shape ({m},). Got shape {b.shape}.")
+        raise ParameterError(f"'coefficients' must have one entry per term, shape ({m},). Got shape {b.shape}.")
     texts = tuple(f"term {i}" for i in range(m)) if labels is None else tuple(str(label) for label in labels)
     if len(texts) != m:
-        raise ParameterError(f"'labels' must have one entry a term: {m}. Got {len(texts)}.")
-    report = _report(
-        found, b, texts, geometry=geometry, names=(), tau=tau, terms=None, expression=None,
-        dropped={"a value or derivative is not finite": len(found.used) - found.n_used},
-        notes=_null_notes(found, texts),
+        raise ParameterError(f"'labels' must have one entry per term: {m}. Got {len(texts)}.")
+    check_tau(tau)
+    dropped = {"a value or derivative is not finite": len(found.used) - found.n_used}
+    result = residuals(found.Psi) if found.status is Status.OK else None
+    report = NoveltyReport(
+        terms=None, coefficients=b, nu=np.full(m, np.nan) if result is None else result.nu,
+        norms=np.full(m, np.nan) if result is None else result.lengths, status=found.status, n_samples=len(found.used),
+        n_used=found.n_used, geometry=geometry, names=(), tau=tau, given_labels=texts,
+        source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
-
-
-def conditional_novelty(
-    new_terms: Sequence[Any], given: Sequence[Any], X: Any, *, names: Sequence[str] | None = None, order: int = 1
-) -> FloatArray:
-    """Novelty of each new term against the span of the given ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.linspace(-1, 1, 100)[:, None]
-    >>> conditional_novelty(["sin(x0)", "x0**2"], ["x0", "x0**3"], X).round(3)
-    array([0.003, 1.   ])
-    """
-    sample = as_sample(X, names)
-    expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
-    found = signatures(expressions, sample, Geometry(order))
-    if found.status is not Status.OK:
-        return np.full(len(new_terms), np.nan)
-    return conditional_residuals(found.Psi[:, : len(given)], found.Psi[:, len(given) :])
-
-
-def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
-    """The expression (None for a list of terms), its terms, and notes on how they were split."""
-    if isinstance(equation, list | tuple):
-        if not equation:
-            raise ParameterError("'equation' is an empty list. Give at least one term.")
-        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
-        return None, tuple(parts), ()
-    expression = as_expression(equation, names)
-    found = additive_terms(expression)
-    notes = tuple(
-        f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
-    )
-    return expression, found.terms, notes
-
-
-def _report(
-    found: Signatures, coefficients: FloatArray, labels: tuple[str, ...], *,
-    geometry: Geometry, names: tuple[str, ...], tau: float, terms: tuple[Term, ...] | None,
-    expression: Expression | None, dropped: dict[str, int], notes: tuple[str, ...],
-) -> NoveltyReport:  # fmt: skip
-    check_tau(tau)
-    m = len(labels)
-    if found.status is not Status.OK:
-        result, nu, lengths, is_null = None, np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=bool)
-    else:
-        result = residuals(found.Psi)
-        nu, lengths, is_null = result.nu, result.lengths / _candidate_scale(found, coefficients), result.is_null
-    return NoveltyReport(
-        labels=labels, terms=terms, coefficients=coefficients, nu=nu, lengths=lengths, is_null=is_null,
-        status=found.status, n_samples=len(found.used), n_used=found.n_used,
-        dropped={why: n for why, n in dropped.items() if n}, geometry=geometry, names=names, tau=tau,
-        expression=expression, residuals=result, bootstrap=None, notes=notes,
-    )  # fmt: skip
 
 
 def check_tau(tau: float) -> None:
     """Refuse a threshold that no novelty can have."""
     if not 0.0 <= tau <= 1.0:
         raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
-
-
-def _candidate_scale(found: Signatures, coefficients: FloatArray) -> float:
-    """σ_s of Eq. 1: root mean square of the candidate over the used rows; 1 where the candidate vanishes."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        s = np.tensordot(coefficients, found.values[:, found.used], axes=1)
-        peak = float(np.abs(s).max(initial=0.0))
-        if not np.isfinite(peak) or peak == 0.0:
-            return 1.0
-        return peak * float(np.sqrt(np.sum(np.square(s / peak)) / found.n_used))
 
 
 def _with_bootstrap(
@@ -467,7 +436,7 @@ def _with_bootstrap(
 ) -> NoveltyReport:
     if n_resamples < 0:
         raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
-    if n_resamples == 0 or report.residuals is None:
+    if n_resamples == 0 or report.status is not Status.OK:
         return report
     rng = np.random.default_rng(random_state)
     n = report.n_used
@@ -480,70 +449,7 @@ def _with_bootstrap(
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     stability = np.mean((draws > report.tau) == report.qualified, axis=0)
     bootstrap = Bootstrap(lower, upper, stability, level, n_resamples)
-    fields = {name: getattr(report, name) for name in report.__dataclass_fields__}
-    return NoveltyReport(**(fields | {"bootstrap": bootstrap}))
-
-
-def _dropped(found: Signatures, sample: Sample, terms: tuple[Term, ...]) -> dict[str, int]:
-    variables = {name for term in terms for name in term.expression.variables}
-    columns = [k for k, name in enumerate(sample.names) if name in variables]
-    bad_input = ~np.isfinite(sample.X[columns]).all(axis=0)
-    bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
-    bad_derivative = ~found.used & ~bad_value & ~bad_input
-    rows = ((bad_input & ~found.used), bad_value, bad_derivative)
-    return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True) if bad.any()}
-
-
-def _data_notes(found: Signatures, sample: Sample, geometry: Geometry) -> tuple[str, ...]:
-    n_finite = np.isfinite(found.values).sum(axis=1)
-    scales = sample.scales()
-    notes = data_notes(
-        sample.names, scales, geometry, status=found.status, n_finite=n_finite, n_samples=len(found.used)
-    )
-    return notes + _null_notes(found, ())
-
-
-def data_notes(
-    names: tuple[str, ...],
-    scales: FloatArray,
-    geometry: Geometry,
-    *,
-    status: Status,
-    n_finite: npt.NDArray[np.integer[Any]],
-    n_samples: int,
-) -> tuple[str, ...]:
-    """What a reader should know of the sample; ``n_finite`` counts the rows where each term's value is finite."""
-    notes = [
-        f"Column '{name}' is constant: it carries no derivative information along this input."
-        for name, scale in zip(names, scales, strict=True)
-        if scale == 0.0 and geometry.coordinates == "standardized"
-    ]
-    if status is Status.TOO_FEW_ROWS:
-        worst = int(np.argmin(n_finite))
-        notes.append(
-            f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."
-        )
-    return tuple(notes)
-
-
-def _null_notes(found: Signatures, labels: tuple[str, ...]) -> tuple[str, ...]:
-    if found.status is not Status.OK:
-        return ()
-    null = np.flatnonzero(~found.Psi.any(axis=0))
-    return tuple(null_note(labels[i] if labels else i) for i in null)
-
-
-def null_note(term: object) -> str:
-    """What is said of a term whose signature is zero."""
-    return f"Term {term} is zero on the sample (null): its novelty is 0."
-
-
-def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
-    """λ₀, λ₁ and λ₂; those not given are 1."""
-    padded = tuple(float(w) for w in weights) + (1.0,) * max(0, 3 - len(weights))
-    if len(padded) != 3:
-        raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")
-    return padded[0], padded[1], padded[2]
+    return replace(report, bootstrap=bootstrap)
 
 
 def _number(value: float) -> float | None:
@@ -560,7 +466,6 @@ __all__ = [
     "Explanation",
     "NoveltyReport",
     "Status",
-    "conditional_novelty",
     "novelty",
     "novelty_of_arrays",
 ]

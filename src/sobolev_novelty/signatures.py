@@ -31,7 +31,7 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
         The terms φ_i, without coefficients.
     """
     rows = derivatives(expressions, sample, geometry.order)
-    factors = geometry.block_factors(geometry.scales(sample.X))
+    factors = geometry.block_factors(geometry.scales(sample))
     return stacked(rows, factors)
 
 

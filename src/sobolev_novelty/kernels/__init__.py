@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
@@ -153,7 +154,9 @@ def novelties(
         if index.ndim != 1 or (len(index) and not 0 <= index.min() <= index.max() < programs.n_programs):
             raise DataError(f"'members' must be indices of the {programs.n_programs} programs.")
     starts = as_offsets(offsets, "offsets", len(index))
-    factors = geometry.block_factors(geometry.scales(X) if scales is None else as_vector(scales, "scales", X.shape[0]))
+    if scales is None:
+        scales = geometry.scales(Sample(X, ()))
+    factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
     module = native()
     if module is not None:
         return native_kernel.novelties(

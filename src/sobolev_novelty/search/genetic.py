@@ -329,7 +329,7 @@ def _columns(terms: Sequence[Expression], sample: Sample, geometry: Geometry) ->
     """Signatures as columns, values first; entries that are not finite are 0."""
     rows = (
         derivatives(list(terms), sample, geometry.order)
-        * geometry.block_factors(geometry.scales(sample.X))[None, :, None]
+        * geometry.block_factors(geometry.scales(sample))[None, :, None]
     )
     rows[~np.isfinite(rows)] = 0.0
     return np.asarray(rows.reshape(len(terms), -1).T)

@@ -1,0 +1,200 @@
+"""Novelty of the terms of many expressions on one sample, in one call of the kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.data import FloatArray, Sample, as_sample
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
+from sobolev_novelty.projection import TAU_ID, conditional_residuals
+from sobolev_novelty.terms import Term, additive_terms
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TermNovelties:
+    """Novelty of every term of one expression, as :func:`novelties` gives it.
+
+    Parameters
+    ----------
+    terms : tuple of Term
+    nu : ndarray of shape (n_terms,)
+        ``nan`` where ``status`` is not OK.
+    lengths : ndarray of shape (n_terms,)
+        ‖Ψ(φ_i)‖, without the common factor 1/σ_s of Eq. 1.
+    status : Status
+    n_used : int
+        Rows on which every value and derivative of every term is finite.
+    """
+
+    terms: tuple[Term, ...]
+    nu: FloatArray
+    lengths: FloatArray
+    status: Status
+    n_used: int
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    @property
+    def contribution(self) -> FloatArray:
+        """|b| ν ‖Ψ‖, what deleting a term and refitting the others costs, up to the common factor 1/σ_s."""
+        return np.abs([term.coefficient for term in self.terms]) * self.nu * self.lengths
+
+    def penalty(self, tau: float = TAU_ID) -> float:
+        """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
+
+        1 where there is no novelty.
+        """
+        return novelty_penalty(self.nu, tau) if self.status is Status.OK else 1.0
+
+
+def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
+    """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> novelty_penalty(np.array([1.0, 0.0]))
+    0.5
+    """
+    if not 0.0 < tau <= 1.0:
+        raise ParameterError(f"'tau' must be above 0 and at most 1. Got {tau!r}.")
+    return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
+
+
+def novelties(
+    equations: Sequence[Any],
+    X: Any,
+    *,
+    names: Sequence[str] | None = None,
+    order: int = 1,
+    weights: tuple[float, ...] = (1.0, 1.0, 1.0),
+    coordinates: str = "standardized",
+    n_jobs: int = 1,
+) -> list[TermNovelties]:
+    """Sobolev Novelty of every term of many equations on the same inputs, in one call.
+
+    Parameters
+    ----------
+    equations : sequence of str, Expression, SymPy expression, or lists of terms
+        Each is read as by :func:`sobolev_novelty.novelty`.
+    X : array of shape (n_samples, n_features) or DataFrame
+    names, order, weights, coordinates
+        See :func:`sobolev_novelty.novelty`.
+    n_jobs : int
+        Threads; the result does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> [found.nu.round(2).tolist() for found in novelties(["x0 + cos(3*x0)", "x0 + sin(x0)"], X)]
+    [[1.0, 1.0], [0.12, 0.12]]
+    """
+    sample = as_sample(X, names)
+    geometry = Geometry(order, three_weights(weights), coordinates)
+    return novelties_of(
+        [terms_of(equation, sample.names)[1] for equation in equations], sample, geometry, n_jobs=n_jobs
+    )
+
+
+def novelties_of(
+    candidates: Sequence[Sequence[Term]], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY, *, n_jobs: int = 1
+) -> list[TermNovelties]:
+    """Novelty of every term of candidates whose terms are at hand."""
+    found = evaluated([[term.expression for term in terms] for terms in candidates], sample, geometry, n_jobs=n_jobs)
+    results = []
+    end = 0
+    for c, (terms, n_used) in enumerate(zip(candidates, found.rows.tolist(), strict=True)):
+        start, end = end, end + len(terms)
+        results.append(
+            TermNovelties(
+                tuple(terms), found.nu[start:end], found.lengths[start:end], found.status_of(c), n_used
+            )
+        )  # fmt: skip
+    return results
+
+
+def evaluated(
+    candidates: Sequence[Sequence[Expression]],
+    sample: Sample,
+    geometry: Geometry = DEFAULT_GEOMETRY,
+    *,
+    with_triangles: bool = False,
+    n_jobs: int = 1,
+) -> kernels.Novelties:
+    """The kernel's answer; terms that candidates share are evaluated once."""
+    places: dict[Expression, int] = {}
+    members = [places.setdefault(term, len(places)) for terms in candidates for term in terms]
+    return kernels.novelties(
+        kernels.compile_programs(list(places), sample.names),
+        np.cumsum([0, *map(len, candidates)], dtype=np.int64),
+        sample.X,
+        members=np.array(members, dtype=np.int64),
+        geometry=geometry,
+        scales=geometry.scales(sample),
+        with_triangles=with_triangles,
+        n_threads=n_jobs,
+    )
+
+
+def normalised_factor(
+    terms: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY
+) -> FloatArray | None:
+    """R of the unit signatures of the terms, shape (m, m); None where too few rows are finite."""
+    found = evaluated([terms], sample, geometry, with_triangles=True)
+    if found.status_of(0) is not Status.OK:
+        return None
+    assert found.triangles is not None
+    return found.triangles.reshape(len(terms), len(terms))
+
+
+def conditional_novelty(
+    new_terms: Sequence[Any], given: Sequence[Any], X: Any, *, names: Sequence[str] | None = None, order: int = 1
+) -> FloatArray:
+    """Novelty of each new term against the span of the given ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(-1, 1, 100)[:, None]
+    >>> conditional_novelty(["sin(x0)", "x0**2"], ["x0", "x0**3"], X).round(3)
+    array([0.003, 1.   ])
+    """
+    sample = as_sample(X, names)
+    expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
+    R = normalised_factor(expressions, sample, Geometry(order))
+    if R is None:
+        return np.full(len(new_terms), np.nan)
+    return conditional_residuals(R[:, : len(given)], R[:, len(given) :])
+
+
+def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+    """The expression (None for a list of terms), its terms, and notes on how they were split."""
+    if isinstance(equation, list | tuple):
+        if not equation:
+            raise ParameterError("'equation' is an empty list. Give at least one term.")
+        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
+        return None, tuple(parts), ()
+    expression = as_expression(equation, names)
+    found = additive_terms(expression)
+    notes = tuple(
+        f"The factor {factor} was left undistributed: the cap on terms was reached." for factor in found.undistributed
+    )
+    return expression, found.terms, notes
+
+
+def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
+    """λ₀, λ₁ and λ₂; those not given are 1."""
+    padded = tuple(float(w) for w in weights) + (1.0,) * max(0, 3 - len(weights))
+    if len(padded) != 3:
+        raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")
+    return padded[0], padded[1], padded[2]

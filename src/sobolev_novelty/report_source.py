@@ -1,0 +1,156 @@
+"""What a report is made from, and gives only when it is asked: most readers of a novelty never do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.geometry import Geometry, Signatures, Status
+from sobolev_novelty.projection import Residuals, residuals
+from sobolev_novelty.signatures import signatures
+from sobolev_novelty.terms import Term
+
+#: Why rows are not used, in the order in which a row is asked.
+DROP_REASONS = (
+    "an input is missing or not finite",
+    "a term's value is not finite",
+    "a term's derivative is not finite",
+)
+#: Larger samples are not kept with a report: what may be asked of it is worked out at once.
+MAX_KEPT_BYTES = 1 << 24
+
+
+class Source(Protocol):
+    """What a report is made from."""
+
+    def residuals(self) -> Residuals | None:
+        """The geometry of the signatures."""
+
+    def scale(self, coefficients: FloatArray) -> float:
+        """σ_s of Eq. 1."""
+
+    def dropped(self) -> dict[str, int]:
+        """Reason -> number of rows not used."""
+
+    def notes(self, status: Status) -> tuple[str, ...]:
+        """What a reader should know of the sample and of how the terms were split."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkedOut:
+    """A source whose answers are at hand."""
+
+    found: Residuals | None
+    size: float
+    rows: dict[str, int]
+    remarks: tuple[str, ...] = ()
+
+    def residuals(self) -> Residuals | None:
+        """See :class:`Source`."""
+        return self.found
+
+    def scale(self, coefficients: FloatArray) -> float:
+        """See :class:`Source`."""
+        return self.size
+
+    def dropped(self) -> dict[str, int]:
+        """See :class:`Source`."""
+        return self.rows
+
+    def notes(self, status: Status) -> tuple[str, ...]:
+        """See :class:`Source`."""
+        return self.remarks
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledTerms:
+    """Terms on a sample that is at hand."""
+
+    sample: Sample
+    terms: tuple[Term, ...]
+    geometry: Geometry
+    remarks: tuple[str, ...]
+
+    def signatures(self) -> Signatures:
+        """The signatures themselves."""
+        return signatures([term.expression for term in self.terms], self.sample, self.geometry)
+
+    def residuals(self) -> Residuals | None:
+        """See :class:`Source`."""
+        return residuals(self.signatures().Psi)
+
+    def scale(self, coefficients: FloatArray) -> float:
+        """See :class:`Source`."""
+        found = self.signatures()
+        return candidate_scale(found.values[:, found.used], coefficients)
+
+    def dropped(self) -> dict[str, int]:
+        """See :class:`Source`."""
+        found = self.signatures()
+        variables = {name for term in self.terms for name in term.expression.variables}
+        columns = [k for k, name in enumerate(self.sample.names) if name in variables]
+        bad_input = ~np.isfinite(self.sample.X[columns]).all(axis=0)
+        bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
+        bad_derivative = ~found.used & ~bad_value & ~bad_input
+        rows = ((bad_input & ~found.used), bad_value, bad_derivative)
+        return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True)}
+
+    def notes(self, status: Status) -> tuple[str, ...]:
+        """See :class:`Source`."""
+        n_finite = np.isfinite(self.signatures().values).sum(axis=1) if status is Status.TOO_FEW_ROWS else np.zeros(0)
+        return self.remarks + data_notes(
+            self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
+            n_samples=self.sample.n_samples,
+        )  # fmt: skip
+
+    def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
+        """The same without the sample."""
+        known = self.residuals() if status is Status.OK else None
+        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status))
+
+
+def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:
+    """σ_s of Eq. 1: root mean square of the candidate over the rows used; 1 where the candidate vanishes.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_terms, n_used, ...)
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        s = np.tensordot(coefficients, values, axes=1)
+        peak = float(np.abs(s).max(initial=0.0))
+        if not np.isfinite(peak) or peak == 0.0:
+            return 1.0
+        return peak * float(np.sqrt(np.sum(np.square(s / peak)) / values.shape[1]))
+
+
+def data_notes(
+    names: tuple[str, ...],
+    scales: FloatArray,
+    geometry: Geometry,
+    *,
+    status: Status,
+    n_finite: npt.NDArray[np.integer[Any]],
+    n_samples: int,
+) -> tuple[str, ...]:
+    """What a reader should know of the sample; ``n_finite`` counts the rows where each term's value is finite."""
+    notes = [
+        f"Column '{name}' is constant: it carries no derivative information along this input."
+        for name, scale in zip(names, scales, strict=True)
+        if scale == 0.0 and geometry.coordinates == "standardized"
+    ]
+    if status is Status.TOO_FEW_ROWS:
+        worst = int(np.argmin(n_finite))
+        notes.append(
+            f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."
+        )
+    return tuple(notes)
+
+
+def null_note(term: object) -> str:
+    """What is said of a term whose signature is zero."""
+    return f"Term {term} is zero on the sample (null): its novelty is 0."
