@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParseError, require
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
+from sobolev_novelty.kernels import compile_programs, derivatives
 from sobolev_novelty.parsing import parse
 
 #: File of each suite, below ``srbench_results``.

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits, n_derivative_rows
 from sobolev_novelty.kernels.numpy_novelty import MIN_ROWS, Novelties
-from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import OffsetArray, Programs
 
 BoolArray = npt.NDArray[np.bool_]
 

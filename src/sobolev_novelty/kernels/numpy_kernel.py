@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.kernels.program import (
     CONSTANT,
     FIRST_VARIABLE,
-    FloatArray,
     IntArray,
     OffsetArray,
     Programs,

@@ -20,8 +20,9 @@ from enum import IntEnum
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.kernels.numpy_kernel import derivatives, second_order_pairs
-from sobolev_novelty.kernels.program import FloatArray, IntArray, OffsetArray, Programs, select
+from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
 
 #: Fewer common finite rows than this give no novelty.
 MIN_ROWS = 32

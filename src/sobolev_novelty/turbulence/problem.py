@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.projection import conditional_residuals, factor
 from sobolev_novelty.signatures import MIN_ROWS, signatures_of_arrays
@@ -34,7 +35,6 @@ from sobolev_novelty.turbulence.tensors import (
     stacked_target,
 )
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.report import NoveltyReport, novelty_of_arrays
@@ -34,7 +33,6 @@ from sobolev_novelty.turbulence.store import RunStore
 from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target, term_arrays
 from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
-FloatArray = npt.NDArray[np.float64]
 Say = Callable[[str], None]
 
 #: Rows of the paper's table that are closures, in its order.
