@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.cli_fit import fit_command, predict_command
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError
 from sobolev_novelty.files import read_table
 
 
@@ -26,18 +26,18 @@ def csv(tmp_path: Path) -> Path:
 
 def test_a_table_is_fitted_saved_and_predicted(csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    summary = fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=200, drop="note", out=out)
+    summary = fit_command(csv, target="y", engine="mcts", seconds=None, max_evaluations=200, drop=["note"], out=out)
     assert summary.equation == "3*(a/b)"
-    assert summary.r2 > 1 - 1e-12
+    assert summary.r2 is not None and summary.r2 > 1 - 1e-12
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["complexity"] == 5
     assert "3*(a/b)" in str(summary)
     predictions = predict_command(out, csv, out=tmp_path / "p.csv")
-    np.testing.assert_allclose(predictions["prediction"], read_table(csv).frame["y"], rtol=1e-9)
+    np.testing.assert_allclose(predictions.values, read_table(csv).frame["y"], rtol=1e-9)
     assert len(read_table(tmp_path / "p.csv").frame) == 60
 
 
 def test_an_unknown_column_is_named(csv: Path) -> None:
-    with pytest.raises(ParameterError, match=r"no column 'z'.*a, b, note, y"):
+    with pytest.raises(DataError, match=r"no column 'z'.*a, b, note, y"):
         fit_command(csv, target="z", engine="mcts")
 
 
@@ -48,7 +48,7 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 def test_a_table_without_the_models_columns_is_refused(csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=20, drop="note", out=out)
+    fit_command(csv, target="y", engine="mcts", seconds=None, max_evaluations=20, drop=["note"], out=out)
     other = tmp_path / "other.csv"
     other.write_text("a,c\n1,2\n")
     with pytest.raises(DataError, match=r"lacks columns.*b"):

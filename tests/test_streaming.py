@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import sobolev_novelty as sn
 from sobolev_novelty import report
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
+from sobolev_novelty.progress import Progress, Step
 from sobolev_novelty.streaming import novelty, novelty_of_chunks
 from sobolev_novelty.streaming.accumulator import CONVERTED_ROWS, NoveltyAccumulator
 from streaming_cases import TOLERANCE, assert_same, rows_with_holes
@@ -222,5 +223,7 @@ def test_the_numpy_kernel_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_the_public_name_takes_plain_arrays_with_every_option() -> None:
     X = np.random.default_rng(7).normal(size=(100, 1))
     assert sn.novelty is novelty
-    found = sn.novelty("x0 + x0**3", X, n_bootstrap=20, random_state=0, progress=lambda steps: steps)
+    told: list[Progress] = []
+    found = sn.novelty("x0 + x0**3", X, n_bootstrap=20, random_state=0, on_progress=told.append)
+    assert told[-1] == Step(20, 20, "resampling")
     assert found.bootstrap is not None and found.bootstrap.n_resamples == 20

@@ -1,21 +1,32 @@
-"""``sobolev fit`` and ``sobolev predict``.
+"""``sobolev fit`` and ``sobolev predict``: the regressor over tables.
 
-The regressor over files. Functions take plain arguments; ``cli.py`` mounts them.
+Functions take plain arguments; ``cli.py`` mounts them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.files import read_table
+from sobolev_novelty.files import Table, read_table
+from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.scoring import nmse
+from sobolev_novelty.table_columns import input_columns, rows_note, unusable_columns, usable_columns
+from sobolev_novelty.table_format import TableFormat
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from sobolev_novelty.search.regressor import SymbolicRegressor
+
+#: A search on fewer complete rows is refused.
+MIN_ROWS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,140 +36,254 @@ class FitSummary:
     Parameters
     ----------
     equation : str
-    r2 : float
-        On the training rows.
+    r2 : float or None
+        On the training rows; None where it is not finite.
     front : tuple of dict
         complexity, loss, score, min_novelty, mean_novelty, expression (text).
+    notes : tuple of str
+        Which columns and rows took no part, and why.
+    out : str or None
+        Where the model is.
+    problem : str
+        Why the model is not where it was wanted; empty where it is.
     """
 
     equation: str
     complexity: int
-    r2: float
+    r2: float | None
     n_rows: int
     n_evaluations: int
     n_novelty_calls: int
     stop_reason: str
-    out: str | None
     front: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+    out: str | None = None
+    problem: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "front"} | {
-            "front": list(self.front)
-        }
+        return asdict(self)
 
     def __str__(self) -> str:
         lines = [f"{row['complexity']:>4}  {row['loss']:<10.4g} {row['expression']}" for row in self.front]
-        pace = f"R² {self.r2:.6f} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
-        return "\n".join([self.equation, pace, "", "size  loss       equation", *lines])
+        r2 = "R² is not finite" if self.r2 is None else f"R² {self.r2:.6f}"
+        pace = f"{r2} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
+        notes = [f"Note: {note}" for note in self.notes]
+        return "\n".join([self.equation, pace, "", "size  loss       equation", *lines, *notes])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """One prediction per row of a table.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows,)
+        ``nan`` where an input is missing or the equation is not defined.
+    notes, out, problem
+        See :class:`FitSummary`.
+    """
+
+    values: FloatArray
+    notes: tuple[str, ...]
+    out: str | None = None
+    problem: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        values = [value if np.isfinite(value) else None for value in self.values.tolist()]
+        return {"predictions": values, "notes": list(self.notes), "out": self.out, "problem": self.problem}
+
+    def __str__(self) -> str:
+        if self.out is not None:
+            return f"{len(self.values)} predictions written to {self.out}."
+        return "\n".join(repr(value) for value in self.values.tolist())
 
 
 def fit_command(
-    data: Path,
+    data: str | Path | IO[bytes],
     *,
     target: str,
+    written: TableFormat | None = None,
+    features: Sequence[str] | None = None,
+    drop: Sequence[str] = (),
+    weights: str | None = None,
     engine: str = "genetic",
     novelty: bool = True,
-    time: float | None = 60.0,
+    seconds: float | None = 60.0,
     max_evaluations: int | None = None,
     max_complexity: int | None = None,
-    operators: str | None = None,
-    drop: str | None = None,
-    weights: str | None = None,
+    operators: Sequence[str] | None = None,
     out: Path | None = None,
     checkpoint: Path | None = None,
-    seed: int = 0,
+    random_state: int = 0,
     n_jobs: int = 1,
     verbose: bool | None = None,
 ) -> FitSummary:
     """Fit an equation to a table.
 
+    Columns that are not numeric and rows in which a value is missing are left out, and the notes say so. The paths are
+    checked before the search; a model that cannot be written all the same is kept in the temporary folder.
+
     Parameters
     ----------
-    data : Path
-        A CSV, TSV (``.tsv``, ``.tsv.gz``) or parquet file with a header.
+    data, written
+        See :func:`sobolev_novelty.files.read_table`.
     target : str
-        Column to be explained; all other columns are inputs.
-    time : float, optional
-        Seconds.
-    operators, drop : str, optional
-        Names, separated by commas: operators to use; columns to leave out.
+        Column to be explained.
+    features : sequence of str, optional
+        Columns that are inputs; by default all numeric columns but the target, the weights and ``drop``.
+    drop : sequence of str
+        Columns to leave out.
     weights : str, optional
         Column of row weights.
-    out : Path, optional
-        Where the model goes, as JSON.
+    out, checkpoint : Path, optional
+        JSON files: where the model goes, and from where a run that was killed is continued.
+
+    The other parameters are those of :class:`~sobolev_novelty.search.regressor.SymbolicRegressor` and its budget.
     """
     from sobolev_novelty.search.loop import Budget
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
-    frame = read_table(data).frame
-    left_out = [target, *_names(drop), *([weights] if weights else [])]
-    for name in left_out:
-        if name not in frame.columns:
-            raise ParameterError(
-                f"'{data}' has no column '{name}'. Its columns are: {', '.join(map(str, frame.columns))}."
-            )
-    X = frame.drop(columns=left_out)
-    if X.shape[1] == 0:
-        raise DataError(f"'{data}' has no column besides {', '.join(left_out)}.")
+    for path, argument in ((out, "out"), (checkpoint, "checkpoint")):
+        if path is not None:
+            check_output(path, (".json",), argument)
     model = SymbolicRegressor(
         engine,
         novelty=novelty,
-        budget=Budget(max_evaluations=max_evaluations, seconds=time),
-        operators=_names(operators) or None,
+        budget=Budget(max_evaluations=max_evaluations, seconds=seconds),
+        operators=operators or None,
         max_complexity=max_complexity,
         n_jobs=n_jobs,
-        random_state=seed,
+        random_state=random_state,
         verbose=verbose,
     )
-    model.fit(X, frame[target], None if weights is None else frame[weights], checkpoint=checkpoint)
-    if out is not None:
-        model.save(out)
-    return _summary(model, X, frame[target], out)
+    table = read_table(data, written)
+    others = {"target": [target], "drop": drop, "weights": [] if weights is None else [weights]}
+    frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
+    y = frame.pop(target)
+    sample_weight = None if weights is None else frame.pop(weights)
+    model.fit(frame, y, sample_weight, checkpoint=checkpoint)
+    summary = _summary(model, frame, y.to_numpy(), notes)
+    if out is None:
+        return summary
+    where, problem = write_or_rescue(out, model.save)
+    return replace(summary, out=None if where is None else str(where), problem=" ".join(problem))
 
 
-def predict_command(model: Path, data: Path, *, out: Path | None = None, index: int | None = None) -> pd.DataFrame:
-    """Predictions of a saved model for the rows of a table, also written to ``out`` as CSV.
+def _training_rows(
+    table: Table, columns: Sequence[str], features: Sequence[str] | None, others: Mapping[str, Sequence[str]]
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Inputs, target and weights in the rows where all of them are finite."""
+    import pandas as pd
+
+    kept, notes = usable_columns(table, columns, unusable_columns([table], columns if features is None else []))
+    names = [*kept, *others["target"], *others["weights"]]
+    frame = pd.DataFrame({name: table.numbers(name) for name in names})
+    finite = pd.DataFrame(np.isfinite(frame.to_numpy()), columns=names)
+    complete = finite.all(axis="columns")
+    gaps = (~finite).sum().sort_values(ascending=False, kind="stable")
+    with_gaps = [str(name) for name in gaps.index[gaps > 0]]
+    if complete.sum() < MIN_ROWS:
+        reason = f": {', '.join(with_gaps[:5])} have gaps" if with_gaps else ""
+        raise DataError(
+            f"'{table.source}' has {complete.sum()} complete rows{reason}. A fit needs at least {MIN_ROWS}: fill the "
+            "gaps, or leave out a column that has many."
+        )
+    notes = table.notes + notes + rows_note(int((~complete).sum()), len(frame), with_gaps)
+    return frame[complete].reset_index(drop=True), notes
+
+
+def predict_command(
+    model: Path,
+    data: str | Path | IO[bytes],
+    *,
+    written: TableFormat | None = None,
+    index: int | None = None,
+    out: Path | None = None,
+) -> Predictions:
+    """Predictions of a saved model, one per row of a table; rows in which an input is missing give ``nan``.
 
     Parameters
     ----------
     model : Path
         What ``fit --out`` wrote.
+    data, written
+        See :func:`sobolev_novelty.files.read_table`. Only columns that the equation uses are needed.
     index : int, optional
         Row of the front; by default the chosen equation.
+    out : Path, optional
+        Table to write, with one column ``prediction``.
     """
     import pandas as pd
 
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
-    loaded = SymbolicRegressor.load(model)
-    frame = read_table(data).frame
-    names = [str(name) for name in getattr(loaded, "feature_names_in_", frame.columns[: loaded.n_features_in_])]
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        raise DataError(f"'{data}' lacks columns the model was fitted on: {', '.join(missing)}.")
-    X = frame[names] if hasattr(loaded, "feature_names_in_") else frame[names].to_numpy()
-    result = pd.DataFrame({"prediction": loaded.predict(X, index=index)})
     if out is not None:
-        result.to_csv(out, index=False)
-    return result
+        check_output(out, tuple(_WRITERS))
+    loaded = SymbolicRegressor.load(model)
+    table = read_table(data, written)
+    inputs = _model_inputs(loaded, table, index)
+    complete = np.isfinite(inputs.to_numpy()).all(axis=1)
+    values = np.full(len(table), np.nan)
+    if complete.any():
+        X = inputs[complete]
+        values[complete] = loaded.predict(X if hasattr(loaded, "feature_names_in_") else X.to_numpy(), index=index)
+    n_missing, n_undefined = int((~complete).sum()), int((complete & ~np.isfinite(values)).sum())
+    notes = list(table.notes)
+    if n_missing:
+        notes.append(f"{n_missing} of {len(table)} rows have no prediction: an input is missing or not finite there.")
+    if n_undefined:
+        notes.append(f"{n_undefined} of {len(table)} rows have no prediction: the equation is not finite there.")
+    predictions = Predictions(values, tuple(notes))
+    if out is None:
+        return predictions
+    frame, write = pd.DataFrame({"prediction": values}), _WRITERS[out.suffix.lower()]
+    where, problem = write_or_rescue(out, lambda path: write(frame, path))
+    return replace(predictions, out=None if where is None else str(where), problem=" ".join(problem))
 
 
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()] if text else []
+_WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
+    ".csv": lambda frame, path: frame.to_csv(path, index=False),
+    ".tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    ".parquet": lambda frame, path: frame.to_parquet(path),
+}
 
 
-def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: pd.Series[Any], out: Path | None) -> FitSummary:
+def _model_inputs(model: SymbolicRegressor, table: Table, index: int | None) -> pd.DataFrame:
+    """The columns the model was fitted on; those that its equation does not use are 0."""
+    import pandas as pd
+
+    named = getattr(model, "feature_names_in_", None)
+    names = [f"x{k}" for k in range(model.n_features_in_)] if named is None else [str(name) for name in named]
+    n_equations = len(model.equations_)
+    if index is not None and not -n_equations <= index < n_equations:
+        raise ParameterError(f"'index' must be a row of the front, 0 to {n_equations - 1}. Got {index}.")
+    expression = model.expression_ if index is None else model.equations_["expression"].iloc[index]
+    # A model that was fitted on an array knows columns by their place.
+    columns = dict(zip(names, table.columns if named is None else names))
+    missing = [name for name in names if name in expression.variables and columns.get(name) not in table.columns]
+    if missing:
+        raise DataError(
+            f"'{table.source}' lacks columns that the equation uses: {', '.join(missing)}. Its columns: "
+            f"{', '.join(table.columns)}."
+        )
+    used = {name: table.numbers(columns[name]) for name in names if name in expression.variables}
+    zeros = np.zeros(len(table))
+    return pd.DataFrame({name: used.get(name, zeros) for name in names})
+
+
+def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tuple[str, ...]) -> FitSummary:
     rows = model.equations_.assign(expression=model.equations_["expression"].astype(str)).to_dict("records")
-    front = tuple({str(k): None if v != v else v for k, v in row.items()} for row in rows)  # noqa: PLR0124 (nan)
+    r2 = 1.0 - nmse(y, model.predict(X))
     return FitSummary(
         equation=str(model.expression_),
         complexity=model.expression_.complexity,
-        r2=float(model.score(X, y)),
+        r2=r2 if np.isfinite(r2) else None,
         n_rows=len(X),
         n_evaluations=model.n_evaluations_,
         n_novelty_calls=model.n_novelty_calls_,
         stop_reason=model.stop_reason_,
-        out=None if out is None else str(out),
-        front=front,
+        front=tuple({str(k): None if v != v else v for k, v in row.items()} for row in rows),  # noqa: PLR0124 (nan)
+        notes=notes,
     )

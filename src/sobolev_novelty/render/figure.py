@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
     headline,

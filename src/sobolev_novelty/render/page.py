@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sobolev_novelty.render.mathml import formula
-from sobolev_novelty.render.style import STYLE
-from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     CITATION,
     MEANING,
     Data,
@@ -27,6 +25,8 @@ from sobolev_novelty.render.words import (
     threshold_text,
     verdict,
 )
+from sobolev_novelty.render.style import STYLE
+from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
 
 _BADGE = {
     "supported": ("high", "✓ supported"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from sobolev_novelty.render.words import Data, novelty_text, rebuilt_shares, shorten, term_verdict
+from sobolev_novelty.render.sentences import Data, novelty_text, rebuilt_shares, shorten, term_verdict
 
 #: Side of a cell of the matrix, in pixels; smaller where there are many terms.
 _CELL, _SMALL_CELL = 40, 22

@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
     novelty_text,

@@ -12,10 +12,12 @@ import pytest
 import sobolev_novelty as sn
 from sobolev_novelty.errors import DataError, ParameterError, ParseError
 from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.inquiry import Inquiry, read_inquiry, streamed_report
+from sobolev_novelty.files import read_table
+from sobolev_novelty.matching import MatchedEquation, match_equation, streamed_report
+from sobolev_novelty.progress import Progress
+from streaming_cases import assert_same
 
 N = 60
-OPTIONS: dict[str, Any] = {"order": 1, "coordinates": "standardized", "tau": None}
 
 
 @pytest.fixture
@@ -45,26 +47,26 @@ Write = Callable[[dict[str, list[object]]], Path]
 Columns = dict[str, list[object]]
 
 
-def _report(inquiry: Inquiry, **options: Any) -> sn.NoveltyReport:
-    return inquiry.report(**(OPTIONS | options), n_bootstrap=0, random_state=0, progress=None)
+def _match(equation: str, path: Path, **options: Any) -> MatchedEquation:
+    return match_equation(equation, read_table(path), **options)
 
 
 def test_inputs_are_the_numeric_columns_besides_the_target(columns: Columns, write: Write) -> None:
-    found = read_inquiry("2*a", write(columns), target="y")
+    found = _match("2*a", write(columns), target="y")
     assert found.sample.names == ("a", "b")
     np.testing.assert_array_equal(found.sample.X[0], columns["a"])
     np.testing.assert_allclose(found.y, columns["y"])
 
 
 def test_columns_that_take_no_part_are_named_in_the_notes(columns: Columns, write: Write) -> None:
-    notes = read_inquiry("2*a", write(columns), target="y").notes
+    notes = _match("2*a", write(columns), target="y").notes
     assert [note for note in notes if "'name' is not numeric" in note]
     assert [note for note in notes if "'when' is not numeric" in note]
     assert "does not use b" in notes[-1]
 
 
 def test_named_features_are_the_inputs_in_their_order(columns: Columns, write: Write) -> None:
-    found = read_inquiry("x0 - x1", write(columns), features=["b", "a", "b"])
+    found = _match("x0 - x1", write(columns), features=["b", "a", "b"])
     assert found.sample.names == ("b", "a") and found.notes == () and found.y is None
     assert str(found.expression) == "b - a"
 
@@ -74,7 +76,7 @@ def test_named_features_are_the_inputs_in_their_order(columns: Columns, write: W
     [
         ("a", {"target": "z"}, DataError, "has no column 'z'. Its columns: a, b, name, when, y"),
         ("a", {"features": ["a", "q"]}, DataError, "has no column 'q'"),
-        ("a", {"target": "a", "features": ["a"]}, ParameterError, "'a' is both"),
+        ("a", {"target": "a", "features": ["a"]}, ParameterError, "'target' and 'features' both name the column 'a'"),
         ("a", {"features": ["a", "name"]}, DataError, "Column 'name' of 'data.csv' is not numeric: 'text'"),
         ("a + name", {}, DataError, "Column 'name' of 'data.csv' is not numeric: 'text'"),
         ("a + when", {}, DataError, "Column 'when' of 'data.csv' is not numeric: '2024-01-01'"),
@@ -87,21 +89,21 @@ def test_what_cannot_be_matched_is_named(
 ) -> None:
     path = write(columns)
     with pytest.raises(error, match=message):
-        read_inquiry(equation, path, **options)
+        _match(equation, path, **options)
     with pytest.raises(error, match=message):
         streamed_report(equation, FileChunks(path, 10), **options)
 
 
 def test_a_table_without_inputs_is_refused(columns: Columns, write: Write) -> None:
-    with pytest.raises(DataError, match="no input column besides the target"):
-        read_inquiry("1", write({"y": columns["y"]}), target="y")
+    with pytest.raises(DataError, match="no input column besides y"):
+        _match("1", write({"y": columns["y"]}), target="y")
     with pytest.raises(DataError, match="no numeric column"):
-        read_inquiry("1", write({"name": columns["name"], "y": columns["y"]}), target="y")
+        _match("1", write({"name": columns["name"], "y": columns["y"]}), target="y")
 
 
 def test_the_report_is_the_librarys_with_the_tables_notes_first(columns: Columns, write: Write) -> None:
     equation = "2.1*sin(a) + 0.3*a + cos(3*a)"
-    found = _report(read_inquiry(equation, write(columns), target="y"), tau=0.2)
+    found = _match(equation, write(columns), target="y").report(tau=0.2)
     expected = sn.novelty(equation, np.transpose([columns["a"], columns["b"]]), names=["a", "b"], tau=0.2)
     np.testing.assert_allclose(found.nu, expected.nu, rtol=1e-12)
     assert found.tau == 0.2 and "'name'" in found.notes[0]
@@ -109,13 +111,13 @@ def test_the_report_is_the_librarys_with_the_tables_notes_first(columns: Columns
 
 def test_rows_with_a_missing_input_are_counted_in_the_report(columns: Columns, write: Write) -> None:
     columns["a"][3] = columns["a"][7] = ""
-    found = _report(read_inquiry("sin(a) + cos(3*a)", write(columns), target="y"))
+    found = _match("sin(a) + cos(3*a)", write(columns), target="y").report()
     assert (found.n_samples, found.n_used) == (N, N - 2)
     assert found.dropped == {"an input is missing or not finite": 2}
 
 
 def test_pruning_says_what_was_deleted_and_what_it_cost(columns: Columns, write: Write) -> None:
-    slim = read_inquiry("2.1*sin(a) + 0.3*a + cos(3*a)", write(columns), target="y").prune(order=1, tau=None)
+    slim = _match("2.1*sin(a) + 0.3*a + cos(3*a)", write(columns), target="y").prune()
     data = slim.to_dict()
     assert [step["term"] for step in data["deleted"]] == ["a"]
     assert data["r2_after"] > data["r2_before"] and data["n_used"] == N
@@ -123,17 +125,60 @@ def test_pruning_says_what_was_deleted_and_what_it_cost(columns: Columns, write:
 
 
 def test_pruning_nothing_says_so(columns: Columns, write: Write) -> None:
-    slim = read_inquiry("2.4*sin(a) + cos(3*a)", write(columns), target="y").prune(order=1, tau=None)
+    slim = _match("2.4*sin(a) + cos(3*a)", write(columns), target="y").prune()
     assert "Nothing was deleted" in str(slim) and slim.to_dict()["deleted"] == []
 
 
 def test_pruning_an_equation_that_is_nowhere_finite_is_refused(columns: Columns, write: Write) -> None:
     with pytest.raises(DataError, match="not finite in any row"):
-        read_inquiry("log(a - 9)", write(columns), target="y").prune(order=1, tau=None)
+        _match("log(a - 9)", write(columns), target="y").prune()
 
 
 def test_the_filter_gives_the_librarys_verdict(columns: Columns, write: Write) -> None:
     path = write(columns)
-    assert read_inquiry("sin(a) + cos(3*a)", path).accepts(order=1, tau=None)
-    assert not read_inquiry("sin(a) + a", path).accepts(order=1, tau=None)
-    assert read_inquiry("sin(a) + a", path).accepts(order=1, tau=0.01)
+    assert _match("sin(a) + cos(3*a)", path).accepts()
+    assert not _match("sin(a) + a", path).accepts()
+    assert _match("sin(a) + a", path).accepts(tau=0.01)
+
+
+def test_rows_without_a_target_are_left_out_and_counted(columns: Columns, write: Write) -> None:
+    columns["y"][3], columns["y"][40] = "", "inf"
+    path = write(columns)
+    note = "2 of 60 rows are left out: y is missing or not finite there."
+    matched = _match("sin(a) + cos(3*a)", path, target="y")
+    assert matched.sample.n_samples == N - 2 and note in matched.notes
+    streamed = streamed_report("sin(a) + cos(3*a)", FileChunks(path, 7), target="y")
+    assert_same(streamed, matched.report())
+    assert "deleted" in matched.prune().to_dict()
+
+
+def test_a_target_without_any_value_is_refused(columns: Columns, write: Write) -> None:
+    columns["y"] = [""] * N
+    path = write(columns)
+    with pytest.raises(DataError, match="Target column 'y' of 'data.csv' has no finite number in any row"):
+        _match("a", path, target="y")
+    with pytest.raises(DataError, match="Target column 'y' of 'data.csv' has no finite number in any row"):
+        streamed_report("a", FileChunks(path, 7), target="y")
+
+
+def test_an_unused_column_without_entries_is_left_out(columns: Columns, write: Write) -> None:
+    columns["gap"] = [""] * N
+    path = write(columns)
+    matched = _match("sin(a) + cos(3*a)", path, target="y")
+    assert "Column 'gap' has no entries: it is left out." in matched.notes
+    assert_same(streamed_report("sin(a) + cos(3*a)", FileChunks(path, 7), target="y"), matched.report())
+
+
+def test_pruning_needs_a_target(columns: Columns, write: Write) -> None:
+    with pytest.raises(ParameterError, match="'target' is missing: name the column"):
+        _match("a", write(columns)).prune()
+
+
+def test_resamples_and_chunks_are_told(columns: Columns, write: Write) -> None:
+    path = write(columns)
+    told: list[Progress] = []
+    _match("sin(a) + a", path).report(n_bootstrap=3, on_progress=told.append)
+    assert [step.done for step in told] == [1, 2, 3]
+    told.clear()
+    streamed_report("sin(a) + a", FileChunks(path, 20), features=["a"], on_progress=told.append)
+    assert len(told) == 3 and told[-1].total == path.stat().st_size

@@ -1,0 +1,66 @@
+"""Where results go: paths are checked before the work, and a result that cannot be written there is kept elsewhere."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from sobolev_novelty.errors import ParameterError
+
+
+def check_output(path: Path, suffixes: Sequence[str], argument: str = "out") -> None:
+    """Refuse a path that cannot be written or whose ending says nothing, before any work is done.
+
+    Examples
+    --------
+    >>> check_output(Path("model.doc"), [".json"])
+    Traceback (most recent call last):
+    ...
+    sobolev_novelty.errors.ParameterError: 'out' must end in .json. Got 'model.doc'.
+    """
+    if path.suffix.lower() not in suffixes:
+        known = ", ".join(suffixes[:-1]) + " or " * (len(suffixes) > 1) + suffixes[-1]
+        raise ParameterError(f"'{argument}' must end in {known}. Got '{path}'.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ParameterError(f"'{argument}': the folder '{folder}' does not exist. Make it, or give another path.")
+    if path.is_dir():
+        raise ParameterError(f"'{argument}': '{path}' is a folder. Give the path of a file.")
+    # Files are replaced as a whole, which needs the folder; a file that may not be written is respected.
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise ParameterError(f"'{argument}': '{path}' cannot be written. Check its permissions, or give another path.")
+
+
+def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[Path | None, tuple[str, ...]]:
+    """Write a result; where that fails, write it into the temporary folder. No ``OSError`` leaves this function.
+
+    Parameters
+    ----------
+    path : Path
+    write : callable
+        Writes the result to the path it is given.
+
+    Returns
+    -------
+    path, notes
+        Where the result is, and a note where that is not the path that was given.
+
+    Examples
+    --------
+    >>> path, notes = write_or_rescue(Path("no such folder/a.txt"), lambda path: path.write_text("42"))
+    >>> path.read_text(), len(notes)
+    ('42', 1)
+    """
+    try:
+        write(path)
+        return path, ()
+    except OSError as error:
+        reason = f"'{path}' could not be written ({error.strerror or error})."
+    try:
+        rescued = Path(tempfile.mkdtemp(prefix="sobolev-")) / path.name
+        write(rescued)
+    except OSError as error:
+        return None, (f"{reason} Nor could the temporary folder ({error.strerror or error}).",)
+    return rescued, (f"{reason} The result is in '{rescued}'.",)
