@@ -185,10 +185,9 @@ def _training_rows(
     gaps = (~finite).sum().sort_values(ascending=False, kind="stable")
     with_gaps = [str(name) for name in gaps.index[gaps > 0]]
     if complete.sum() < MIN_ROWS:
-        reason = f": {', '.join(with_gaps[:5])} have gaps" if with_gaps else ""
+        remedy = f"Fill the gaps in {', '.join(with_gaps[:5])}, or leave out such a column." if with_gaps else ""
         raise DataError(
-            f"'{table.source}' has {complete.sum()} complete rows{reason}. A fit needs at least {MIN_ROWS}: fill the "
-            "gaps, or leave out a column that has many."
+            f"'{table.source}' has {complete.sum()} of the {MIN_ROWS} complete rows that a fit needs at least. {remedy}"
         )
     notes = table.notes + notes + rows_note(int((~complete).sum()), len(frame), with_gaps)
     return frame[complete].reset_index(drop=True), notes
