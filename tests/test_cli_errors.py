@@ -8,6 +8,7 @@ import typer
 from sobolev_novelty.cli import app
 from sobolev_novelty.cli_errors import OPTIONS, one_line, one_line_errors
 from sobolev_novelty.errors import DataError, ParameterError, ParseError
+from sobolev_novelty.parsing import parse
 
 
 def test_an_argument_at_the_start_of_a_message_becomes_an_option() -> None:
@@ -44,3 +45,10 @@ def test_every_option_in_the_table_is_one_of_the_command_line() -> None:
     commands = typer.main.get_command(app).commands.values()  # type: ignore[attr-defined]
     known = {option for command in commands for parameter in command.params for option in parameter.opts}
     assert set(OPTIONS.values()) <= known
+
+
+def test_a_convention_that_the_library_names_is_written_as_an_option() -> None:
+    with pytest.raises(ParseError) as caught:
+        parse("x1", names=["a", "b", "c"])
+    assert 'variables="x0"' in str(caught.value)
+    assert "Say which: --variables x0 or --variables x1." in one_line(caught.value)

@@ -56,7 +56,9 @@ def one_line(error: Exception) -> str:
     if isinstance(error, ParseError) and error.text:
         start = max(0, error.position - 20)
         near = error.text[start : error.position + 20]
-        return " ".join(f"{error.reason} (Character {error.position + 1}, near {near!r}.)".split())
+        # The library writes variables="x0".
+        reason = re.sub(r'(\w+)="(\w+)"', lambda m: f"{OPTIONS.get(m[1], m[1])} {m[2]}", error.reason)
+        return " ".join(f"{reason} (Character {error.position + 1}, near {near!r}.)".split())
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, SobolevError):
         return f"'{error.filename}': {error.strerror}. Check the path and its permissions."
     return " ".join(_with_options(error).split()) or type(error).__name__

@@ -38,7 +38,7 @@ class Diagnosis:
     data_words: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain text, ready for JSON."""
+        """Ready for JSON."""
         missing = {extra: _install(extra) for extra, found in self.extras.items() if None in found.values()}
         return {
             "version": self.version,
@@ -138,6 +138,6 @@ def _data_words(folder: str | None) -> str:
     if folder is None:
         return "SOBOLEV_DATA is not set: benchmark data is downloaded when needed; set it to use a local copy"
     if not Path(folder).is_dir():
-        return f"SOBOLEV_DATA names '{folder}', which is no folder: correct or unset it"
+        return f"SOBOLEV_DATA names '{folder}', which is not a folder: correct it or unset it"
     found = [name for name in _FOLDERS if (Path(folder) / name).is_dir()]
     return f"SOBOLEV_DATA is '{folder}', with {', '.join(found) if found else 'none of ' + ', '.join(_FOLDERS)}"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: Files of more bytes than this are read in chunks.
 LARGE_FILE = 200 * 2**20
-#: Entries in a chunk whose number of rows nobody gave.
+#: Entries in a chunk whose number of rows is not given.
 CHUNK_ENTRIES = 2**20
 
 

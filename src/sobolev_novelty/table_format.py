@@ -63,7 +63,7 @@ class TableFormat:
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"'decimal' must be '.' or ','. Got {self.decimal!r}.")
         try:
-            codecs.lookup(self.encoding or "utf-8")
+            "".encode(self.encoding or "utf-8")  # unlike codecs.lookup, refuses base64 and the like
         except LookupError:
             raise ParameterError(
                 f"'encoding' must be the name of an encoding, such as utf-8 or latin-1. Got {self.encoding!r}."

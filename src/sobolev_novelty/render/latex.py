@@ -16,7 +16,7 @@ _SPECIAL = {
 
 
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
-    """A booktabs table, one row a term.
+    """A booktabs table, one row per term.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _Piece = tuple[str, int]
 
 
 def formula(text: object) -> str:
-    """HTML for a formula: one ``<math>`` a summand, so that lines can break between them; text where it is no formula.
+    """HTML for a formula, one ``<math>`` per summand so that lines can break between them; other text stays text.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The page's drawings: the bar of one novelty, the matrix of who rebuilds whom. Colours are the style sheet's."""
+"""The page's drawings: the bar of one novelty, the matrix of which terms rebuild which. Colours: style sheet."""
 
 from __future__ import annotations
 

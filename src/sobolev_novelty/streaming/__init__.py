@@ -133,7 +133,7 @@ def is_dask(X: Any) -> bool:
 
 
 def _accumulate_dask(empty: NoveltyAccumulator, X: Any) -> NoveltyAccumulator:
-    """One accumulator a block, merged in a tree: only accumulators travel between machines, never rows."""
+    """One accumulator per block, merged in a tree: only accumulators travel between machines, never rows."""
     delayed = require("dask", extra="dask").delayed
     # The tree has a fixed shape, so the answer does not depend on which worker does what, or does it twice.
     of_block, merged = delayed(partial(_of_block, empty.to_bytes())), delayed(_merged)

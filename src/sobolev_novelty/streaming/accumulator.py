@@ -107,7 +107,7 @@ class NoveltyAccumulator:
         return 0 if self._summary is None else self._summary.n_samples
 
     def update(self, X: Any) -> NoveltyAccumulator:
-        """Take up a block of rows: an array of shape (n_rows, n_features), a DataFrame, or none at all (no rows).
+        """Add a block of rows: an array of shape (n_rows, n_features) or a DataFrame; it may have no rows.
 
         A block that is refused leaves everything as it was.
         """
@@ -203,7 +203,7 @@ class NoveltyAccumulator:
         except SobolevError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataError(f"The bytes hold no accumulator: {error}. Write them with 'to_bytes'.") from error
+            raise DataError(f"The bytes are not an accumulator: {error}. Write them with 'to_bytes'.") from error
         return found
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
@@ -258,7 +258,7 @@ def _columns_in_order(sample: Sample, names: tuple[str, ...]) -> FloatArray:
         return sample.X
     if set(sample.names) != set(names):
         raise DataError(
-            f"A block has the columns {', '.join(sample.names)}, the ones before had {', '.join(names)}. "
+            f"A block has the columns {', '.join(sample.names)}; earlier blocks had {', '.join(names)}. "
             "Give the same columns in every block."
         )
     return sample.X[[sample.names.index(name) for name in names]]
