@@ -40,18 +40,18 @@ def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_result_that_can_be_written_is_where_it_was_wanted(tmp_path: Path) -> None:
-    assert write_or_rescue(tmp_path / "a.txt", lambda path: path.write_text("42")) == (tmp_path / "a.txt", ())
+    assert write_or_rescue(tmp_path / "a.txt", lambda path: path.write_text("42")) == (str(tmp_path / "a.txt"), "")
 
 
 def test_a_result_that_cannot_be_written_is_in_the_temporary_folder(tmp_path: Path) -> None:
-    path, notes = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
-    assert path is not None and path.name == "a.txt" and path.read_text() == "42"
-    assert len(notes) == 1 and f"The result is in '{path}'." in notes[0] and "could not be written (No such" in notes[0]
+    path, problem = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
+    assert path is not None and Path(path).name == "a.txt" and Path(path).read_text() == "42"
+    assert f"The result is in '{path}'." in problem and "could not be written (No such" in problem
 
 
 def test_where_nothing_can_be_written_the_result_is_still_returned_to_the_caller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path / "neither"))
-    path, notes = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
-    assert path is None and "Nor could the temporary folder" in notes[0]
+    path, problem = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
+    assert path is None and "Nor could the temporary folder" in problem

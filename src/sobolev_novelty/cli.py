@@ -6,8 +6,6 @@ usage, 3 ``accepts`` rejects.
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import math
 import sys
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_errors import one_line, one_line_errors
 from sobolev_novelty.cli_options import (
     EquationOptions,
@@ -29,6 +28,7 @@ from sobolev_novelty.cli_options import (
     table_source,
     with_groups,
 )
+from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.errors import ParameterError, SobolevError
 
 if TYPE_CHECKING:
@@ -82,10 +82,10 @@ def _print_notes(notes: Sequence[str]) -> None:
         typer.echo(f"Note: {note}", err=True)
 
 
-def _fail_after_printing(problem: str) -> None:
+def _fail_after_printing(*problems: str) -> None:
     """A result that was printed but is not in the file where it was wanted: exit code 1 all the same."""
-    if problem:
-        typer.echo(f"sobolev: {problem}", err=True)
+    if any(problems):
+        typer.echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
         raise typer.Exit(1)
 
 
@@ -128,8 +128,8 @@ def report(
             typer.echo(found.latex_table(), nl=False)
         else:
             _print_report(found)
-        problems = [note for path in paths for note in write_or_rescue(path, _report_writer(found, path))[1]]
-    _fail_after_printing(" ".join([*([] if found.status.value == "ok" else [found.status.sentence]), *problems]))
+        problems = [write_or_rescue(path, _report_writer(found, path))[1] for path in paths]
+    _fail_after_printing("" if found.status.value == "ok" else found.status.sentence, *problems)
 
 
 def _report(
@@ -247,14 +247,19 @@ def fit(
     as_json: JsonOption = False,
 ) -> None:
     """Find an equation for a table, with terms that the data support."""
-    from sobolev_novelty.cli_fit import fit_command
+    from sobolev_novelty.search.loop import Budget
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
-        summary = fit_command(
-            table_source(data), target=target, written=written.table_format(), features=listed(features),
-            drop=listed(drop) or [], weights=weights, engine=engine, novelty=novelty, seconds=time,
-            max_evaluations=evaluations, max_complexity=complexity, operators=listed(operators), out=out,
-            checkpoint=checkpoint, random_state=seed, n_jobs=jobs, verbose=False if as_json else None,
+        model = SymbolicRegressor(
+            engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
+            verbose=False if as_json else None,
+        )  # fmt: skip
+        summary = fit_table(
+            model, table_source(data), target=target, written=written.table_format(), features=listed(features),
+            drop=listed(drop) or (), weights=weights, out=out, checkpoint=checkpoint,
         )  # fmt: skip
         if as_json:
             _print_json(summary.to_dict())
@@ -274,10 +279,12 @@ def predict(
     as_json: JsonOption = False,
 ) -> None:
     """Predict with a saved model: one prediction per row, empty (nan) where an input is missing."""
-    from sobolev_novelty.cli_fit import predict_command
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.table_regression import predict_table
 
     with one_line_errors(as_json):
-        found = predict_command(model, table_source(data), written=written.table_format(), index=index, out=out)
+        loaded = SymbolicRegressor.load(model)
+        found = predict_table(loaded, table_source(data), written=written.table_format(), index=index, out=out)
         if as_json:
             _print_json(found.to_dict())
         else:
@@ -296,7 +303,7 @@ def demo(
     from sobolev_novelty import demonstration
     from sobolev_novelty.output import check_output, write_or_rescue
 
-    problems: tuple[str, ...] = ()
+    problem = ""
     with one_line_errors(as_json):
         path = out or html
         if path is not None:
@@ -315,8 +322,8 @@ def demo(
             _print_json({"cases": [case.to_dict() for case in cases]})
         if path is not None:
             page = demonstration.page(cases)
-            problems = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))[1]
-    _fail_after_printing(" ".join(problems))
+            _, problem = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))
+    _fail_after_printing(problem)
 
 
 @app.command()
@@ -348,14 +355,8 @@ def _options(
     """Which terms of your equation does your data support?"""
 
 
-def _mount(module: str, app_name: str, verb: str) -> None:
-    """Add the verbs of a module that is part of this installation."""
-    if importlib.util.find_spec(module) is not None:
-        app.add_typer(getattr(importlib.import_module(module), app_name), name=verb)
-
-
-_mount("sobolev_novelty.cli_bench", "bench_app", "bench")
-_mount("sobolev_novelty.cli_turbulence", "turbulence_app", "turbulence")
+app.add_typer(bench_app, name="bench")
+app.add_typer(turbulence_app, name="turbulence")
 
 
 def _shielded(arguments: list[str]) -> list[str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.bench.tasks import whitebox_tasks
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.guidance import accepts, feedback, prune
 from sobolev_novelty.report import NoveltyReport, novelty
@@ -63,8 +62,7 @@ def cases() -> Iterator[Case]:
     yield _pruned(narrow, y)
     yield _fed_back(narrow)
     yield _filtered(narrow)
-    if importlib.util.find_spec("sobolev_novelty.bench.tasks") is not None:
-        yield _ground_truth(rng)
+    yield _ground_truth(rng)
 
 
 def page(shown: Sequence[Case]) -> str:
@@ -164,9 +162,8 @@ def _filtered(sample: Sample) -> Case:
 
 
 def _ground_truth(rng: np.random.Generator) -> Case:
-    tasks = importlib.import_module("sobolev_novelty.bench.tasks")
     reports = []
-    for task in tasks.whitebox_tasks():
+    for task in whitebox_tasks():
         X, _ = task.sample(1000, rng)
         reports.append(novelty(task.expression, X, names=task.variables))
     several = [report for report in reports if len(report) > 1]

@@ -7,7 +7,7 @@ import importlib.util
 import os
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,18 +40,7 @@ class Diagnosis:
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         missing = {extra: _install(extra) for extra, found in self.extras.items() if None in found.values()}
-        return {
-            "version": self.version,
-            "python": self.python,
-            "platform": self.platform,
-            "kernel": self.kernel,
-            "kernel_words": self.kernel_words,
-            "extras": self.extras,
-            "install": missing,
-            "openfoam": self.openfoam,
-            "data_folder": self.data_folder,
-            "data_words": self.data_words,
-        }
+        return asdict(self) | {"install": missing}
 
     def __str__(self) -> str:
         lines = [
@@ -101,10 +90,7 @@ def package_version() -> str:
 def _kernel() -> tuple[str, str]:
     from sobolev_novelty import kernels
 
-    backend = getattr(kernels, "backend", None)
-    if not callable(backend):
-        return "numpy", "works everywhere; there is no compiled kernel in this version"
-    used = backend()
+    used = kernels.backend()
     details = ", ".join(d for d in (getattr(used, "instruction_set", ""), getattr(used, "vector_maths", "")) if d)
     return str(used.name), f"{used.reason}{f' ({details})' if details else ''}"
 

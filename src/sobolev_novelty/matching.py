@@ -20,7 +20,6 @@ from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.progress import OnProgress, silent
-from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.scoring import nmse
 from sobolev_novelty.streaming import novelty
@@ -47,24 +46,18 @@ class MatchedEquation:
     y: FloatArray | None
     notes: tuple[str, ...]
 
-    def report(
-        self, *, order: int = 1, coordinates: str = "standardized", tau: float = TAU_ID, n_bootstrap: int = 0,
-        random_state: int = 0, on_progress: OnProgress = silent,
-    ) -> NoveltyReport:  # fmt: skip
-        """The novelty of every term; the notes on the table come first."""
-        found = novelty(
-            self.expression, self.sample, order=order, coordinates=coordinates, tau=tau, n_bootstrap=n_bootstrap,
-            random_state=random_state, on_progress=on_progress,
-        )  # fmt: skip
+    def report(self, **options: Any) -> NoveltyReport:
+        """The novelty of every term, with the options of :func:`sobolev_novelty.novelty`; notes on the table first."""
+        found = novelty(self.expression, self.sample, **options)
         return replace(found, notes=self.notes + found.notes)
 
-    def prune(self, *, order: int = 1, tau: float = TAU_ID) -> Slimmed:
-        """The equation without the terms whose deletion costs nothing."""
+    def prune(self, **options: Any) -> Slimmed:
+        """The equation without the terms whose deletion costs nothing; options of :func:`sobolev_novelty.prune`."""
         if self.y is None:
             raise ParameterError(
                 "'target' is missing: name the column that the equation predicts.", arguments=["target"]
             )
-        result = prune(self.expression, self.sample, self.y, order=order, tau=tau)
+        result = prune(self.expression, self.sample, self.y, **options)
         rows = np.isfinite(evaluate(self.expression, self.sample))
         sample, y = self.sample.rows(rows), self.y[rows]
         if not rows.any():
@@ -74,9 +67,9 @@ class MatchedEquation:
         note = (f"{dropped} of {len(rows)} rows took no part: the equation is not finite there.",) if dropped else ()
         return Slimmed(self.expression, result, r2[0], r2[1], int(rows.sum()), self.notes + note)
 
-    def accepts(self, *, order: int = 1, tau: float = TAU_ID) -> Verdict:
-        """The corpus filter's verdict."""
-        return accepts(self.expression, self.sample, order=order, tau=tau)
+    def accepts(self, **options: Any) -> Verdict:
+        """The corpus filter's verdict; options of :func:`sobolev_novelty.accepts`."""
+        return accepts(self.expression, self.sample, **options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +95,8 @@ class Slimmed:
             "score": _finite(self.result.score),
             "n_used": self.n_used,
             "deleted": [
-                {
-                    "term": step.term,
-                    "novelty": _finite(step.novelty),
-                    "score_before": _finite(step.score_before),
-                    "score_after": _finite(step.score_after),
-                }
+                {"term": step.term}
+                | {name: _finite(getattr(step, name)) for name in ("novelty", "score_before", "score_after")}
                 for step in self.result.steps
             ],
             "notes": list(self.notes),
@@ -182,10 +171,8 @@ def streamed_report(
     features: Sequence[str] | None = None,
     variables: str = "auto",
     dialect: str = "plain",
-    order: int = 1,
-    coordinates: str = "standardized",
-    tau: float = TAU_ID,
     on_progress: OnProgress = silent,
+    **options: Any,
 ) -> NoveltyReport:
     """The report of ``match_equation(…).report(…)`` with the memory of one chunk of the file.
 
@@ -194,8 +181,10 @@ def streamed_report(
     chunks : FileChunks
     on_progress : callable
         Told how much of the file has been read.
+    **options
+        Those of :class:`~sobolev_novelty.streaming.accumulator.NoveltyAccumulator`.
 
-    The other parameters are those of :func:`match_equation` and :meth:`MatchedEquation.report`.
+    The other parameters are those of :func:`match_equation`.
     """
     first = chunks.first()
     columns = _inputs(first, target, features)
@@ -205,7 +194,7 @@ def streamed_report(
     unusable = unusable_columns(chunks.tables(unused, on_progress) if unused else (), unused)
     kept, notes = usable_columns(first, columns, unusable)
     notes = first.notes + notes + _unused_note(expression, kept)
-    found = NoveltyAccumulator(expression, kept, order=order, coordinates=coordinates, tau=tau)
+    found = NoveltyAccumulator(expression, kept, **options)
     n_rows = 0
     for table in chunks.tables(kept if target is None else [*kept, target], on_progress):
         sample = sample_of(table, kept)

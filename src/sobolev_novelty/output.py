@@ -33,7 +33,7 @@ def check_output(path: Path, suffixes: Sequence[str], argument: str = "out") -> 
         raise ParameterError(f"'{argument}': '{path}' cannot be written. Check its permissions, or give another path.")
 
 
-def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[Path | None, tuple[str, ...]]:
+def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[str | None, str]:
     """Write a result; where that fails, write it into the temporary folder. No ``OSError`` leaves this function.
 
     Parameters
@@ -44,23 +44,23 @@ def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[Path |
 
     Returns
     -------
-    path, notes
-        Where the result is, and a note where that is not the path that was given.
+    path, problem
+        Where the result is, and why it is not where it was wanted; empty where it is.
 
     Examples
     --------
-    >>> path, notes = write_or_rescue(Path("no such folder/a.txt"), lambda path: path.write_text("42"))
-    >>> path.read_text(), len(notes)
-    ('42', 1)
+    >>> path, problem = write_or_rescue(Path("no such folder/a.txt"), lambda path: path.write_text("42"))
+    >>> Path(path).read_text(), problem[:44]
+    ('42', "'no such folder/a.txt' could not be written (")
     """
     try:
         write(path)
-        return path, ()
+        return str(path), ""
     except OSError as error:
-        reason = f"'{path}' could not be written ({error.strerror or error})."
+        problem = f"'{path}' could not be written ({error.strerror or error})."
     try:
         rescued = Path(tempfile.mkdtemp(prefix="sobolev-")) / path.name
         write(rescued)
     except OSError as error:
-        return None, (f"{reason} Nor could the temporary folder ({error.strerror or error}).",)
-    return rescued, (f"{reason} The result is in '{rescued}'.",)
+        return None, f"{problem} Nor could the temporary folder ({error.strerror or error})."
+    return str(rescued), f"{problem} The result is in '{rescued}'."

@@ -1,7 +1,4 @@
-"""``sobolev fit`` and ``sobolev predict``: the regressor over tables.
-
-Functions take plain arguments; ``cli.py`` mounts them.
-"""
+"""``sobolev fit`` and ``sobolev predict``: the regressor over tables."""
 
 from __future__ import annotations
 
@@ -100,7 +97,8 @@ class Predictions:
         return "\n".join(repr(value) for value in self.values.tolist())
 
 
-def fit_command(
+def fit_table(
+    model: SymbolicRegressor,
     data: str | Path | IO[bytes],
     *,
     target: str,
@@ -108,25 +106,17 @@ def fit_command(
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     weights: str | None = None,
-    engine: str = "genetic",
-    novelty: bool = True,
-    seconds: float | None = 60.0,
-    max_evaluations: int | None = None,
-    max_complexity: int | None = None,
-    operators: Sequence[str] | None = None,
     out: Path | None = None,
     checkpoint: Path | None = None,
-    random_state: int = 0,
-    n_jobs: int = 1,
-    verbose: bool | None = None,
 ) -> FitSummary:
-    """Fit an equation to a table.
+    """Fit a model to a table.
 
     Columns that are not numeric and rows in which a value is missing are left out, and the notes say so. The paths are
     checked before the search; a model that cannot be written all the same is kept in the temporary folder.
 
     Parameters
     ----------
+    model : SymbolicRegressor
     data, written
         See :func:`sobolev_novelty.files.read_table`.
     target : str
@@ -139,25 +129,10 @@ def fit_command(
         Column of row weights.
     out, checkpoint : Path, optional
         JSON files: where the model goes, and from where a run that was killed is continued.
-
-    The other parameters are those of :class:`~sobolev_novelty.search.regressor.SymbolicRegressor` and its budget.
     """
-    from sobolev_novelty.search.loop import Budget
-    from sobolev_novelty.search.regressor import SymbolicRegressor
-
     for path, argument in ((out, "out"), (checkpoint, "checkpoint")):
         if path is not None:
             check_output(path, (".json",), argument)
-    model = SymbolicRegressor(
-        engine,
-        novelty=novelty,
-        budget=Budget(max_evaluations=max_evaluations, seconds=seconds),
-        operators=operators or None,
-        max_complexity=max_complexity,
-        n_jobs=n_jobs,
-        random_state=random_state,
-        verbose=verbose,
-    )
     table = read_table(data, written)
     others = {"target": [target], "drop": drop, "weights": [] if weights is None else [weights]}
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
@@ -168,7 +143,7 @@ def fit_command(
     if out is None:
         return summary
     where, problem = write_or_rescue(out, model.save)
-    return replace(summary, out=None if where is None else str(where), problem=" ".join(problem))
+    return replace(summary, out=where, problem=problem)
 
 
 def _training_rows(
@@ -193,20 +168,19 @@ def _training_rows(
     return frame[complete].reset_index(drop=True), notes
 
 
-def predict_command(
-    model: Path,
+def predict_table(
+    model: SymbolicRegressor,
     data: str | Path | IO[bytes],
     *,
     written: TableFormat | None = None,
     index: int | None = None,
     out: Path | None = None,
 ) -> Predictions:
-    """Predictions of a saved model, one per row of a table; rows in which an input is missing give ``nan``.
+    """Predictions of a model, one per row of a table; rows in which an input is missing give ``nan``.
 
     Parameters
     ----------
-    model : Path
-        What ``fit --out`` wrote.
+    model : SymbolicRegressor
     data, written
         See :func:`sobolev_novelty.files.read_table`. Only columns that the equation uses are needed.
     index : int, optional
@@ -216,18 +190,15 @@ def predict_command(
     """
     import pandas as pd
 
-    from sobolev_novelty.search.regressor import SymbolicRegressor
-
     if out is not None:
         check_output(out, tuple(_WRITERS))
-    loaded = SymbolicRegressor.load(model)
     table = read_table(data, written)
-    inputs = _model_inputs(loaded, table, index)
+    inputs = _model_inputs(model, table, index)
     complete = np.isfinite(inputs.to_numpy()).all(axis=1)
     values = np.full(len(table), np.nan)
     if complete.any():
         X = inputs[complete]
-        values[complete] = loaded.predict(X if hasattr(loaded, "feature_names_in_") else X.to_numpy(), index=index)
+        values[complete] = model.predict(X if hasattr(model, "feature_names_in_") else X.to_numpy(), index=index)
     n_missing, n_undefined = int((~complete).sum()), int((complete & ~np.isfinite(values)).sum())
     notes = list(table.notes)
     if n_missing:
@@ -239,7 +210,7 @@ def predict_command(
         return predictions
     frame, write = pd.DataFrame({"prediction": values}), _WRITERS[out.suffix.lower()]
     where, problem = write_or_rescue(out, lambda path: write(frame, path))
-    return replace(predictions, out=None if where is None else str(where), problem=" ".join(problem))
+    return replace(predictions, out=where, problem=problem)
 
 
 _WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
