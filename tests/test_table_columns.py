@@ -60,4 +60,5 @@ def test_a_sample_has_the_columns_in_order() -> None:
 
 def test_rows_are_counted_in_words() -> None:
     assert rows_note(0, 5, ["y"]) == ()
+    assert "one of 8 columns (a, b, c, …) is missing" in rows_note(2, 5, list("abcdefgh"))[0]
     assert rows_note(1, 5, ["a", "b", "y"]) == ("1 of 5 rows is left out: a, b or y is missing or not finite there.",)

@@ -69,6 +69,11 @@ def test_the_guess(head: bytes, separator: str, decimal: str, names: tuple[str, 
     assert (layout.separator, layout.decimal, layout.names) == (separator, decimal, names)
 
 
+def test_a_blank_line_is_a_missing_entry_where_there_is_one_column() -> None:
+    np.testing.assert_array_equal(read_table(io.BytesIO(b"\na\n1\n\n2\n")).numbers("a"), [1.0, np.nan, 2.0])
+    np.testing.assert_array_equal(read_table(io.BytesIO(b"a,b\n1,2\n\n3,4\n")).numbers("a"), [1.0, 3.0])
+
+
 def test_blanks_belong_to_the_entries_of_a_csv_file() -> None:
     assert layout_of(b"date time\n2024-01-01 12:00\n", TableFormat(), "t.csv", suffix=".csv").names == ("date time",)
 

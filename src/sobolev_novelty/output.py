@@ -50,8 +50,8 @@ def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[str | 
     Examples
     --------
     >>> path, problem = write_or_rescue(Path("no such folder/a.txt"), lambda path: path.write_text("42"))
-    >>> Path(path).read_text(), problem[:44]
-    ('42', "'no such folder/a.txt' could not be written (")
+    >>> Path(path).read_text(), problem[:43]
+    ('42', "'no such folder/a.txt' could not be written")
     """
     try:
         write(path)

@@ -98,5 +98,7 @@ def rows_note(n_left_out: int, n_rows: int, names: Sequence[str]) -> tuple[str, 
     if not n_left_out:
         return ()
     missing = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+    if len(names) > 5:
+        missing = f"one of {len(names)} columns ({', '.join(names[:3])}, …)"
     verb = "is" if n_left_out == 1 else "are"
     return (f"{n_left_out} of {n_rows} rows {verb} left out: {missing} is missing or not finite there.",)

@@ -89,6 +89,8 @@ class TextLayout:
             "encoding_errors": self.encoding_errors, "header": None, "names": list(self.names),
             "skiprows": self.n_skipped, "index_col": False, "skipinitialspace": True, "low_memory": False,
             "na_values": list(_MISSING),
+            # In a table of one column a blank line is a missing entry.
+            "skip_blank_lines": len(self.names) > 1,
         }  # fmt: skip
 
 

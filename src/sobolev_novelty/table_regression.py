@@ -139,11 +139,8 @@ def fit_table(
     y = frame.pop(target)
     sample_weight = None if weights is None else frame.pop(weights)
     model.fit(frame, y, sample_weight, checkpoint=checkpoint)
-    summary = _summary(model, frame, y.to_numpy(), notes)
-    if out is None:
-        return summary
-    where, problem = write_or_rescue(out, model.save)
-    return replace(summary, out=where, problem=problem)
+    where, problem = (None, "") if out is None else write_or_rescue(out, model.save)
+    return replace(_summary(model, frame, y.to_numpy(), notes), out=where, problem=problem)
 
 
 def _training_rows(
