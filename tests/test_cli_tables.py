@@ -285,6 +285,16 @@ def test_a_column_that_is_not_there_is_named(run: Run, model: Path) -> None:
     _one_line(run("predict", model, "DATA", name="d.csv", content=content), message)
 
 
+def test_rows_outside_the_domain_of_the_equation_are_counted_apart(run: Run, model: Path) -> None:
+    content = _csv(_with("b", r0="", r1="0", r2="0").astype({"b": object}))
+    found = _done(run("predict", model, "DATA", "--json", name="d.csv", content=content))
+    assert found["predictions"][:3] == [None] * 3
+    assert found["notes"] == [
+        "1 of 50 rows has no prediction: an input is missing or not finite there.",
+        "2 of 50 rows have no prediction: the equation is not finite there.",
+    ]
+
+
 def test_one_row(run: Run, model: Path) -> None:
     content = _csv(FRAME.head(1))
     _one_line(

@@ -7,6 +7,7 @@ import gzip
 import importlib
 import io
 import lzma
+import re
 import warnings
 import zipfile
 import zlib
@@ -78,10 +79,11 @@ class Table:
         text = self.first_text(name)
         if text is None:
             return np.asarray(column.astype("object").to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+        comma = " For a decimal comma give 'decimal'." if re.match(r"'[+-]?\d*,\d", text) else ""
         raise DataError(
             f"Column '{name}' of '{self.source}' is not numeric: {text}. Correct the entry, leave it empty, or encode "
-            "the column as numbers. For a decimal comma give 'decimal'.",
-            arguments=["decimal"],
+            f"the column as numbers.{comma}",
+            arguments=["decimal"] if comma else [],
         )
 
     def first_text(self, name: str) -> str | None:

@@ -196,13 +196,16 @@ def predict_table(
     if complete.any():
         X = inputs[complete]
         values[complete] = model.predict(X if hasattr(model, "feature_names_in_") else X.to_numpy(), index=index)
-    n_missing, n_undefined = int((~complete).sum()), int((complete & ~np.isfinite(values)).sum())
-    notes = list(table.notes)
-    if n_missing:
-        notes.append(f"{n_missing} of {len(table)} rows have no prediction: an input is missing or not finite there.")
-    if n_undefined:
-        notes.append(f"{n_undefined} of {len(table)} rows have no prediction: the equation is not finite there.")
-    predictions = Predictions(values, tuple(notes))
+    reasons = {
+        "an input is missing or not finite there": int((~complete).sum()),
+        "the equation is not finite there": int((complete & ~np.isfinite(values)).sum()),
+    }
+    notes = tuple(
+        f"{n} of {len(table)} rows {'has' if n == 1 else 'have'} no prediction: {why}."
+        for why, n in reasons.items()
+        if n
+    )
+    predictions = Predictions(values, table.notes + notes)
     if out is None:
         return predictions
     frame, write = pd.DataFrame({"prediction": values}), _WRITERS[out.suffix.lower()]
