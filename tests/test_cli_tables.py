@@ -297,11 +297,9 @@ def test_rows_outside_the_domain_of_the_equation_are_counted_apart(run: Run, mod
 
 def test_one_row(run: Run, model: Path) -> None:
     content = _csv(FRAME.head(1))
-    _one_line(
-        _fit(run, name="d.csv", content=content), "'d.csv' has 1 of the 2 complete rows that a fit needs at least"
-    )
+    _one_line(_fit(run, name="d.csv", content=content), "A fit needs at least 2 complete rows. 'd.csv' has 1.")
     gaps = _csv(FRAME.assign(a=""))
-    message = "has 0 of the 2 complete rows that a fit needs at least. Fill the gaps in a, or leave out such a column."
+    message = "A fit needs at least 2 complete rows. 'd.csv' has 0. Fill the gaps in a, or leave out such a column."
     _one_line(_fit(run, "--features", "a,b", name="d.csv", content=gaps), message)
     result = run("report", EQUATION, "DATA", "--target", "y", name="d.csv", content=content)
     assert result.exit_code == 1 and "Fewer than 32 rows" in result.stderr and result.stderr.count("\n") == 1

@@ -16,6 +16,7 @@ def test_a_path_that_will_do_passes(tmp_path: Path) -> None:
     check_output(tmp_path / "new.json", [".json"])
     (tmp_path / "OLD.JSON").write_text("{}")
     check_output(tmp_path / "OLD.JSON", [".json"])
+    check_output(tmp_path / "anything")
 
 
 @pytest.mark.parametrize(

@@ -239,9 +239,7 @@ def fit(
     complexity: Annotated[int | None, typer.Option(help="Nodes of the largest equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="File from which a run that was killed is continued: .json.")
-    ] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
     as_json: JsonOption = False,

@@ -10,8 +10,8 @@ from pathlib import Path
 from sobolev_novelty.errors import ParameterError
 
 
-def check_output(path: Path, suffixes: Sequence[str], argument: str = "out") -> None:
-    """Refuse a path that cannot be written or whose ending says nothing, before any work is done.
+def check_output(path: Path, suffixes: Sequence[str] = (), argument: str = "out") -> None:
+    """Refuse a path that cannot be written or does not end in one of these (none: any will do), before the work.
 
     Examples
     --------
@@ -20,7 +20,7 @@ def check_output(path: Path, suffixes: Sequence[str], argument: str = "out") -> 
     ...
     sobolev_novelty.errors.ParameterError: 'out' must end in .json. Got 'model.doc'.
     """
-    if path.suffix.lower() not in suffixes:
+    if suffixes and path.suffix.lower() not in suffixes:
         known = ", ".join(suffixes[:-1]) + " or " * (len(suffixes) > 1) + suffixes[-1]
         raise ParameterError(f"'{argument}' must end in {known}. Got '{path}'.")
     folder = path.parent

@@ -10,9 +10,10 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.files import Table, read_table
 from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.render.sentences import number
 from sobolev_novelty.scoring import nmse
 from sobolev_novelty.table_columns import input_columns, rows_note, unusable_columns, usable_columns
 from sobolev_novelty.table_format import TableFormat
@@ -62,7 +63,7 @@ class FitSummary:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{row['complexity']:>4}  {row['loss']:<10.4g} {row['expression']}" for row in self.front]
+        lines = [f"{row['complexity']:>4}  {number(row['loss']):<10} {row['expression']}" for row in self.front]
         r2 = "R² is not finite" if self.r2 is None else f"R² {self.r2:.6f}"
         pace = f"{r2} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
         notes = [f"Note: {note}" for note in self.notes]
@@ -128,11 +129,12 @@ def fit_table(
     weights : str, optional
         Column of row weights.
     out, checkpoint : Path, optional
-        JSON files: where the model goes, and from where a run that was killed is continued.
+        Where the model goes, and from where a run that was killed is continued; JSON.
     """
-    for path, argument in ((out, "out"), (checkpoint, "checkpoint")):
-        if path is not None:
-            check_output(path, (".json",), argument)
+    if out is not None:
+        check_output(out, (".json",))
+    if checkpoint is not None:
+        check_output(checkpoint, argument="checkpoint")
     table = read_table(data, written)
     others = {"target": [target], "drop": drop, "weights": [] if weights is None else [weights]}
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
@@ -159,7 +161,7 @@ def _training_rows(
     if complete.sum() < MIN_ROWS:
         remedy = f"Fill the gaps in {', '.join(with_gaps[:5])}, or leave out such a column." if with_gaps else ""
         raise DataError(
-            f"'{table.source}' has {complete.sum()} of the {MIN_ROWS} complete rows that a fit needs at least. {remedy}"
+            f"A fit needs at least {MIN_ROWS} complete rows. '{table.source}' has {complete.sum()}. {remedy}".strip()
         )
     notes = table.notes + notes + rows_note(int((~complete).sum()), len(frame), with_gaps)
     return frame[complete].reset_index(drop=True), notes
@@ -189,6 +191,8 @@ def predict_table(
 
     if out is not None:
         check_output(out, tuple(_WRITERS))
+        if out.suffix.lower() == ".parquet":
+            require("pyarrow", extra="parquet")
     table = read_table(data, written)
     inputs = _model_inputs(model, table, index)
     complete = np.isfinite(inputs.to_numpy()).all(axis=1)
@@ -249,11 +253,16 @@ def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tu
     return FitSummary(
         equation=str(model.expression_),
         complexity=model.expression_.complexity,
-        r2=r2 if np.isfinite(r2) else None,
+        r2=_finite(r2),
         n_rows=len(X),
         n_evaluations=model.n_evaluations_,
         n_novelty_calls=model.n_novelty_calls_,
         stop_reason=model.stop_reason_,
-        front=tuple({str(k): None if v != v else v for k, v in row.items()} for row in rows),  # noqa: PLR0124 (nan)
+        front=tuple({str(name): _finite(value) for name, value in row.items()} for row in rows),
         notes=notes,
     )
+
+
+def _finite(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
