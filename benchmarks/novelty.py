@@ -9,8 +9,8 @@ import numpy as np
 from benchmarks.measure import Measure, at_least, in_turn, plain, seconds
 from benchmarks.populations import lambdified, random_terms
 from sobolev_novelty import kernels
-from sobolev_novelty.kernels import compile_programs
 from sobolev_novelty.geometry import Geometry
+from sobolev_novelty.kernels import compile_programs
 from sobolev_novelty.projection import residuals
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import pandas as pd
 
 from sobolev_novelty.bench.candidates import CONVENTION_OF_STYLE, PUBLISHED
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParseError, require
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
+from sobolev_novelty.kernels import compile_programs, derivatives
 from sobolev_novelty.parsing import parse
 
 

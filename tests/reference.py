@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 import sympy
 
-FloatArray = npt.NDArray[np.float64]
+from sobolev_novelty.data import FloatArray
 
 #: Smooth terms in two inputs that stay finite on [-2, 2]².
 TERMS = (

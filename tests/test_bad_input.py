@@ -63,7 +63,7 @@ def test_a_variable_that_no_column_has_is_named() -> None:
 
 
 def test_names_that_do_not_match_the_columns() -> None:
-    with pytest.raises(sn.DataError, match=r"'names' has 2 entries, but 'X' has 1 columns"):
+    with pytest.raises(sn.DataError, match=r"'names' must have one name per column of 'X', 1 in all\. Got 2\."):
         sn.novelty("a", X, names=["a", "b"])
     with pytest.raises(sn.DataError, match=r"more than once: a\. Rename them"):
         sn.novelty("a", np.c_[X, X], names=["a", "a"])
@@ -89,7 +89,7 @@ def test_targets_that_are_not_finite_name_the_row() -> None:
 
 
 def test_targets_of_another_length() -> None:
-    with pytest.raises(sn.DataError, match=r"'y' must have one value a row of X, shape \(100,\)"):
+    with pytest.raises(sn.DataError, match=r"'y' must have one value per row of 'X', shape \(100,\)"):
         sn.prune("x0", X, X[:50, 0])
 
 

@@ -83,15 +83,15 @@ def test_a_table_that_cannot_be_used_is_refused(X: object, message: str) -> None
         as_sample(X)
 
 
-def test_one_name_a_column() -> None:
-    with pytest.raises(DataError, match="'names' has 1 entries, but 'X' has 2 columns. Give one name a column."):
+def test_one_name_per_column() -> None:
+    with pytest.raises(DataError, match="'names' must have one name per column of 'X', 2 in all. Got 1."):
         as_sample(np.ones((3, 2)), names=["a"])
 
 
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1.0, 2.0], r"'y' must have one value a row of X, shape \(3,\). Got shape \(2,\)."),
+        ([1.0, 2.0], r"'y' must have one value per row of 'X', shape \(3,\). Got shape \(2,\)."),
         ([1.0, np.nan, np.inf], r"'y' has 2 non-finite value\(s\), the first in row 1. Drop or impute these rows."),
         ([1.0, None, 2.0], r"'y' has 1 non-finite value\(s\), the first in row 1"),
         (["a", "b", "c"], "'y' cannot be read as numbers"),

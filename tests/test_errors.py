@@ -56,3 +56,10 @@ def test_a_parse_error_shows_a_window_of_a_long_text_and_survives_pickling() -> 
 def test_a_missing_extra_says_how_to_install_it() -> None:
     with pytest.raises(ImportError, match=r"needs 'no_such_thing'.*pip install 'sobolev-novelty\[plot\]'"):
         errors.require("no_such_thing", extra="plot")
+
+
+def test_errors_know_the_arguments_they_name_and_keep_them_in_a_pickle() -> None:
+    error = errors.DataError("Give the 'separator'.", arguments=["separator"])
+    copy = pickle.loads(pickle.dumps(error))
+    assert copy.arguments == ("separator",) and str(copy) == str(error)
+    assert errors.ParameterError("'order' must be 0.").arguments == ()

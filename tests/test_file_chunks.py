@@ -15,7 +15,10 @@ from sobolev_novelty import file_chunks
 from sobolev_novelty.cli import app
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.inquiry import read_inquiry, streamed_report
+from sobolev_novelty.files import read_table
+from sobolev_novelty.matching import match_equation, streamed_report
+from sobolev_novelty.progress import Progress
+from sobolev_novelty.table_format import TableFormat
 from streaming_cases import assert_same
 
 KINDS = ["t.csv", "t.tsv", "t.csv.gz", "t.csv.xz", "t.csv.zip", "t.parquet"]
@@ -40,11 +43,8 @@ def _write(frame: pd.DataFrame, path: Path) -> Path:
     return path
 
 
-def _whole(equation: str, path: Path, **options: Any) -> Any:
-    inquiry = read_inquiry(equation, path, **options)
-    return inquiry.report(
-        order=1, coordinates="standardized", tau=None, n_bootstrap=0, random_state=0, progress=None
-    )  # fmt: skip
+def _whole(equation: str, path: Path, written: TableFormat | None = None, **options: Any) -> Any:
+    return match_equation(equation, read_table(path, written), **options).report()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -53,8 +53,9 @@ def test_chunks_of_every_kind_of_file_give_the_same_report(
     name: str, rows: int | None, frame: pd.DataFrame, tmp_path: Path
 ) -> None:
     path = _write(frame.head(60) if rows == 1 else frame, tmp_path / name)
-    shares: list[float] = []
-    found = streamed_report(EQUATION, FileChunks(path, rows), target="y", on_share=shares.append)
+    told: list[Progress] = []
+    found = streamed_report(EQUATION, FileChunks(path, rows), target="y", on_progress=told.append)
+    shares = [step.done / (step.total or 1.0) for step in told]
     assert_same(found, _whole(EQUATION, path, target="y"))
     assert shares[-1] > 0.9 and all(0.0 <= share <= 1.0 for share in shares)
 
@@ -73,15 +74,24 @@ def test_columns_and_options_are_matched_as_for_a_whole_file(frame: pd.DataFrame
     path = tmp_path / "t.csv"
     frame[["a", "b"]].to_csv(path, index=False, header=False, sep=";")
     options: dict[str, Any] = {"variables": "x1", "features": ["x1", "x0"]}
-    found = streamed_report("x1 + x2**2", FileChunks(path, 50, ";", False), **options)
-    assert_same(found, _whole("x1 + x2**2", path, separator=";", has_header=False, **options))
+    written = TableFormat(";", has_header=False)
+    found = streamed_report("x1 + x2**2", FileChunks(path, 50, written), **options)
+    assert_same(found, _whole("x1 + x2**2", path, written, **options))
+
+
+def test_guesses_are_those_for_a_whole_file(frame: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(frame.rename(columns={"a": "größe"}).to_csv(index=False, sep=";", decimal=",").encode("latin-1"))
+    found = streamed_report("sin(größe) + log(b)", FileChunks(path, 50), target="y")
+    assert_same(found, _whole("sin(größe) + log(b)", path, target="y"))
+    assert any("decimal comma" in note for note in found.notes) and any("cp1252" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"b": "bad"}, "Column 'b' of 't.csv' is not numeric: 'bad' in data row 251"),
-        ({"y": np.nan}, "'y' of 't.csv' has at least 1 empty .* in data row 251"),
+        ({"y": "bad"}, "Column 'y' of 't.csv' is not numeric: 'bad' in data row 251"),
     ],
 )
 def test_errors_name_the_row_of_the_file(change: Any, message: str, frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -104,7 +114,7 @@ def test_errors_name_the_row_of_the_file(change: Any, message: str, frame: pd.Da
         ("t.csv.gz", "not compressed", "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused(name: str, content: str, message: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_is_refused(name: str, content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_text(content)
     with pytest.raises(DataError, match=message):
@@ -112,7 +122,7 @@ def test_a_file_that_is_no_table_is_refused(name: str, content: str, message: st
 
 
 def test_rows_of_a_chunk_are_positive(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match=r"at least 1 .--chunk-rows.. Got 0"):
+    with pytest.raises(ParameterError, match=r"'chunk_rows' must be at least 1\. Got 0"):
         FileChunks(tmp_path / "t.csv", 0)
 
 
@@ -147,7 +157,7 @@ def test_the_command_line_reads_large_files_in_chunks(
     _assert_close(_json(EQUATION, path, "--target", "y", "--order", 2, "--chunk-rows", 90), whole)
     monkeypatch.setattr(file_chunks, "LARGE_FILE", 100)
     monkeypatch.setattr(file_chunks, "CHUNK_ENTRIES", 300)
-    monkeypatch.setattr("sobolev_novelty.inquiry.read_table", None)
+    monkeypatch.setattr("sobolev_novelty.files.read_table", None)
     _assert_close(_json(EQUATION, path, "--target", "y", "--order", 2), whole)
 
 

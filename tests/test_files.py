@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import importlib
+import io
+import lzma
 import re
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +17,7 @@ import pytest
 
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.files import read_table
+from sobolev_novelty.table_format import TableFormat
 
 FRAME = pd.DataFrame({"a": [1.0, 2.5, -3.0], "b": [4, 5, 6]})
 
@@ -37,18 +43,19 @@ def test_every_kind_of_file_reads_the_same(name: str, tmp_path: Path) -> None:
     [
         ("t.csv", "", "is empty. Give a table"),
         ("t.csv", "a,b\n", "has no rows. Give at least 32 rows"),
-        ("t.csv", "1,2\n3,4\n", "holds numbers, not names.*--no-header"),
-        ("t.csv", "a;b\n1;2\n", "has one column, 'a;b'.*--separator"),
+        ("t.csv", "1,2\n3,4\n", "holds numbers, not names.*'has_header'"),
         ("t.csv", "a,a\n1,2\n", "more than one column named 'a'. Rename them"),
-        ("t.csv", "a,b\n1,2\n3,4\n5,6,7\n", "line 4.*Correct that line"),
+        ("t.csv", "a,b\n1,2\n3,4\n5,6,7\n", "is not a table separated by ',': .*line 4.*Correct that line"),
         ("t.csv", "a,b\n1,2,3\n2,3\n", "more entries than its header"),
         ("t.json", "{}", "not known by its name. Use .csv"),
         ("t", "a\n1\n", "not known by its name"),
         ("t.parquet", "no parquet", "cannot be read as parquet"),
         ("t.csv.gz", "not compressed", "cannot be read"),
+        ("t.csv.xz", "not compressed", "cannot be read"),
+        ("t.csv.zip", "not compressed", "cannot be read"),
     ],
 )
-def test_a_file_that_is_no_table_is_refused_with_a_remedy(
+def test_a_file_that_is_not_a_table_is_refused_with_a_remedy(
     name: str, content: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
@@ -60,7 +67,7 @@ def test_a_file_that_is_no_table_is_refused_with_a_remedy(
 
 def test_binary_text_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"\xff\xfe\x00a,b\n")
-    with pytest.raises(DataError, match=r"cannot be read.*UTF-8"):
+    with pytest.raises(DataError, match=r"cannot be read as text.*UTF-8, or give its 'encoding'"):
         read_table(tmp_path / "t.csv")
 
 
@@ -78,37 +85,63 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
-def test_a_column_that_is_no_number_is_named_with_its_row(tmp_path: Path) -> None:
+def test_a_column_that_is_not_numeric_is_named_with_its_row(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("a,b,when\n1,2,2020-01-01\n2,,2020-01-02\nx,3,2020-01-03\n")
     table = read_table(path)
     with pytest.raises(DataError, match=re.escape("Column 'a' of 't.csv' is not numeric: 'x' in data row 3.")):
         table.numbers("a")
     np.testing.assert_array_equal(table.numbers("b"), [2.0, np.nan, 3.0])
-    assert not table.is_numeric("when")
+    assert table.first_text("when") == "'2020-01-01' in data row 1"
+    assert table.first_text("b") is None
 
 
-def test_dates_of_a_parquet_file_are_no_numbers(tmp_path: Path) -> None:
+def test_dates_of_a_parquet_file_are_not_numbers(tmp_path: Path) -> None:
     frame = pd.DataFrame({"when": pd.to_datetime(["2020-01-01", "2021-01-01"]), "flag": [True, False]})
     frame.to_parquet(tmp_path / "t.parquet")
     table = read_table(tmp_path / "t.parquet")
-    assert not table.is_numeric("when")
+    assert table.first_text("when") == "'2020-01-01 00:00:00' in data row 1"
+    assert table.first_text("flag") is None
     np.testing.assert_array_equal(table.numbers("flag"), [1.0, 0.0])
 
 
-def test_a_target_with_holes_names_the_first_row(tmp_path: Path) -> None:
+def test_a_decimal_comma_that_was_not_guessed_has_a_remedy(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_text("a,y\n1,2\n2,\n3,nan\n")
-    with pytest.raises(
-        DataError, match=r"Target column 'y' of 't\.csv' has 2 empty or non-finite value\(s\), the first in data row 2"
-    ):
-        read_table(path).target("y")
+    path.write_text("a;b\n1,5;2.5\n")
+    with pytest.raises(DataError, match=r"'1,5' in data row 1.*For a decimal comma give 'decimal'") as caught:
+        read_table(path).numbers("a")
+    assert caught.value.arguments == ("decimal",)
+    np.testing.assert_array_equal(read_table(path, TableFormat(decimal=",")).numbers("a"), [1.5])
 
 
-def test_separator_header_and_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "t.txt"
-    path.write_text("\ufeff1;2\n3;4\n".lstrip("\ufeff"))
-    assert read_table(path, separator=";", has_header=False).columns == ("x0", "x1")
-    marked = tmp_path / "m.csv"
-    marked.write_bytes(b"\xef\xbb\xbfa,b\n1,2\n")
-    assert read_table(marked).columns == ("a", "b")
+def test_streams_are_read_by_their_first_bytes(tmp_path: Path) -> None:
+    text = FRAME.to_csv(index=False).encode()
+    FRAME.to_parquet(tmp_path / "t.parquet")
+    packed = [text, gzip.compress(text), bz2.compress(text), lzma.compress(text), (tmp_path / "t.parquet").read_bytes()]
+    for content in packed:
+        table = read_table(io.BytesIO(content))
+        assert table.source == "standard input"
+        np.testing.assert_array_equal(table.numbers("a"), FRAME["a"])
+
+
+def test_an_archive_of_two_files_is_refused(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "t.csv.zip", "w") as archive:
+        archive.writestr("a.csv", "a\n1\n")
+        archive.writestr("b.csv", "b\n1\n")
+    with pytest.raises(DataError, match="holds 2 files. Give an archive of one table"):
+        read_table(tmp_path / "t.csv.zip")
+
+
+def test_errors_carry_the_arguments_that_they_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("1,2\n3,4\n")
+    with pytest.raises(DataError) as caught:
+        read_table(tmp_path / "t.csv")
+    assert caught.value.arguments == ("has_header",)
+    assert "--" not in str(caught.value)
+
+
+def test_only_the_command_line_speaks_of_its_options() -> None:
+    """A user of the library never reads '--target'."""
+    for name in ("files", "file_chunks", "table_format", "table_columns", "matching", "diagnosis", "data", "output"):
+        module = importlib.import_module(f"sobolev_novelty.{name}")
+        assert not re.search(r"--[a-z]", Path(module.__file__ or "").read_text(encoding="utf-8")), name

@@ -134,7 +134,7 @@ def test_too_few_rows_and_no_terms_have_a_status_and_no_number() -> None:
     X[0, 31:] = np.nan
     ours = kernels.novelties(compile_programs([of("x0"), of("x1")], NAMES), [0, 1, 1, 2], X, scales=np.ones(4))
     assert [ours.status_of(c) for c in range(3)] == [Status.TOO_FEW_ROWS, Status.NO_TERMS, Status.OK]
-    assert np.isnan(ours.nu[0]) and ours.nu[1] == 1.0 and ours.rows.tolist() == [31, 0, 50]
+    assert np.isnan(ours.nu[0]) and ours.nu[1] == 1.0 and ours.rows.tolist() == [31, 50, 50]
     assert "32" in Status.TOO_FEW_ROWS.sentence
 
 

@@ -80,8 +80,8 @@ def test_the_page_is_well_formed_and_complete(tmp_path: Path) -> None:
         "2 of 5 terms are supported",
         "190 of 200 rows were used",
         "What the numbers mean",
-        "Who rebuilds whom",
-        "left over",
+        "Which terms rebuild which",
+        "unexplained",
         "Not Every Term Adds New Structure",
         "holds in 100%",
     ):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty
-from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.batch import conditional_novelty
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.report import novelty, novelty_of_arrays
 from sobolev_novelty.terms import Term
@@ -373,10 +373,10 @@ def test_bad_lists_are_refused() -> None:
     with pytest.raises(ParameterError, match="'equation' is an empty list. Give at least one term."):
         novelty([], inputs(0))
     with pytest.raises(
-        ParameterError, match=r"'coefficients' must have one entry a term, shape \(1,\). Got shape \(2,\)."
+        ParameterError, match=r"'coefficients' must have one entry per term, shape \(1,\). Got shape \(2,\)."
     ):
         novelty_of_arrays(np.ones((1, 40)), coefficients=[1.0, 2.0])
-    with pytest.raises(ParameterError, match="'labels' must have one entry a term: 1. Got 2."):
+    with pytest.raises(ParameterError, match="'labels' must have one entry per term: 1. Got 2."):
         novelty_of_arrays(np.ones((1, 40)), labels=["a", "b"])
     with pytest.raises(DataError, match="'X' has no rows"):
         novelty("x0", np.ones((0, 1)))

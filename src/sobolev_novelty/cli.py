@@ -1,28 +1,39 @@
 """The command line ``sobolev``: one short handler per verb, heavy imports inside.
 
-Exit codes: 0 done (``accepts``: accepted), 1 bad input, said in one line, 2 wrong usage, 3 ``accepts`` rejects.
+Exit codes: 0 done (``accepts``: accepted), 1 bad input or a file that could not be written, said in one line, 2 wrong
+usage, 3 ``accepts`` rejects.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sobolev_novelty.errors import DataError, ParameterError, ParseError, SobolevError
+from sobolev_novelty.cli_bench import bench_app
+from sobolev_novelty.cli_errors import one_line, one_line_errors
+from sobolev_novelty.cli_options import (
+    EquationOptions,
+    FeaturesOption,
+    FormatOptions,
+    JsonOption,
+    MeasureOptions,
+    TableArgument,
+    listed,
+    table_source,
+    with_groups,
+)
+from sobolev_novelty.cli_turbulence import turbulence_app
+from sobolev_novelty.errors import ParameterError, SobolevError
 
 if TYPE_CHECKING:
-    from sobolev_novelty.file_chunks import FileChunks
-    from sobolev_novelty.inquiry import Inquiry
-    from sobolev_novelty.report import NoveltyReport, Progress
+    from sobolev_novelty.matching import MatchedEquation
+    from sobolev_novelty.report import NoveltyReport
 
 #: Exit code of ``sobolev accepts`` for a formula that is rejected: neither bad input (1) nor wrong usage (2).
 REJECTED = 3
@@ -35,265 +46,154 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
-EquationArgument = Annotated[
-    str, typer.Argument(metavar="EQUATION", help="Formula as text, '-' for standard input; left out with --file.")
-]
-DataArgument = Annotated[
-    Path | None, typer.Argument(metavar="DATA", help="Table: .csv, .tsv (also .gz) or .parquet, with column names.")
-]
-FileOption = Annotated[
-    str | None, typer.Option("--file", help="Read the equation from this file, '-' for standard input.")
-]
-TargetOption = Annotated[str | None, typer.Option(help="Column that the equation predicts: not an input.")]
-FeaturesOption = Annotated[str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all.")]
-VariablesOption = Annotated[
-    str, typer.Option(help="How the equation writes inputs: auto, names, x0 (from zero) or x1 (from one).")
-]
-DialectOption = Annotated[str, typer.Option(help="plain, or gplearn for its protected operators.")]
-SeparatorOption = Annotated[str | None, typer.Option(help="What separates the columns of a text file.")]
-NoHeaderOption = Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")]
-OrderOption = Annotated[int, typer.Option(help="Highest derivative that is compared: 0, 1 or 2.")]
-TauOption = Annotated[float | None, typer.Option(help="Threshold of the verdict. Default: 1/√10.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
-
-@contextmanager
-def one_line_errors(as_json: bool = False) -> Iterator[None]:
-    """Turn an error raised on purpose, or a file that cannot be read or written, into one line and exit code 1."""
-    try:
-        yield
-    except (SobolevError, OSError) as error:
-        fail(error, as_json)
-
-
-def fail(error: Exception, as_json: bool = False) -> NoReturn:
-    """One line on standard error (and an object with the error where JSON was asked for); exit code 1."""
-    message = _one_line(error)
-    if as_json:
-        typer.echo(json.dumps({"error": {"type": type(error).__name__, "message": message}}, ensure_ascii=False))
-    typer.echo(f"sobolev: {message}", err=True)
-    raise typer.Exit(1) from None
-
-
-def _one_line(error: Exception) -> str:
-    if isinstance(error, ParseError) and error.text:
-        start = max(0, error.position - 20)
-        near = error.text[start : error.position + 20]
-        return " ".join(f"{error.reason} (Character {error.position + 1}, near {near!r}.)".split())
-    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, SobolevError):
-        return f"'{error.filename}': {error.strerror}. Check the path and its permissions."
-    return " ".join(str(error).split()) or type(error).__name__
-
-
-def _inquiry(
-    equation: str, data: Path | None, file: str | None, *, target: str | None, features: str | None, variables: str,
-    dialect: str, separator: str | None, no_header: bool,
-) -> Inquiry:  # fmt: skip
+def _match(equation: EquationOptions, written: FormatOptions) -> MatchedEquation:
     """Equation and table, read and matched."""
-    from sobolev_novelty.inquiry import read_inquiry
+    from sobolev_novelty.files import read_table
+    from sobolev_novelty.matching import match_equation
+    from sobolev_novelty.render.progress_bar import progress_bar
 
-    equation, path = _equation_and_path(equation, data, file)
-    with _busy(f"Reading {path.name}"):
-        return read_inquiry(
-            equation, path, target=target, features=_listed(features), variables=variables, dialect=dialect,
-            separator=separator, has_header=not no_header,
-        )  # fmt: skip
-
-
-def _equation_and_path(equation: str, data: Path | None, file: str | None) -> tuple[str, Path]:
-    if file is not None:
-        if data is not None:
-            raise ParameterError("Give the equation as an argument or with --file, not both.")
-        return _text_of(file), Path(equation)
-    if data is None:
-        raise ParameterError("DATA is missing: give EQUATION and DATA, or DATA and --file.")
-    return (_text_of("-") if equation == "-" else equation), data
-
-
-def _listed(names: str | None) -> list[str] | None:
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
-
-
-def _text_of(file: str) -> str:
-    try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"'{file}' is not text: {error.reason}. Save the equation as UTF-8.") from error
-    if not text.strip():
-        raise DataError(
-            f"{'Standard input' if file == '-' else repr(file)} holds no equation. Write one formula there."
-        )
-    return text.strip()
-
-
-@contextmanager
-def _busy(words: str) -> Iterator[None]:
-    """A spinner on standard error, on a terminal only."""
-    from rich.console import Console
-
-    with Console(stderr=True).status(f"{words} …") if sys.stderr.isatty() else _nothing():
-        yield
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
-
-
-def _progress(words: str) -> Progress | None:
-    """A bar on standard error for a loop, on a terminal only."""
-    if not sys.stderr.isatty():
-        return None
-    from rich.console import Console
-    from rich.progress import track
-
-    return lambda steps: track(steps, description=words, console=Console(stderr=True), transient=True)
-
-
-@contextmanager
-def _bar(words: str) -> Iterator[Callable[[float], None]]:
-    """A bar on standard error that is told a share from 0 to 1, on a terminal only."""
-    if not sys.stderr.isatty():
-        yield lambda share: None
-        return
-    from rich.console import Console
-    from rich.progress import Progress as Bar
-
-    with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(words, total=1.0)
-        yield lambda share: bar.update(task, completed=share)
+    with progress_bar("Reading"):
+        table = read_table(table_source(equation.path), written.table_format())
+    return match_equation(equation.text(), table, **equation.matching())
 
 
 def _print_json(data: Any) -> None:
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def _print_rich(*parts: Any) -> None:
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=False)
-    for part in parts:
-        console.print(part)
-
-
 def _print_report(report: NoveltyReport) -> None:
     import shutil
+
+    from rich.console import Console
 
     from sobolev_novelty.render.terminal import report_table
 
     if sys.stdout.isatty():
-        _print_rich(report_table(report.to_dict(), shutil.get_terminal_size((100, 24)).columns))
+        width = shutil.get_terminal_size((100, 24)).columns
+        Console(highlight=False, soft_wrap=False).print(report_table(report.to_dict(), width))
     else:
         typer.echo(str(report))
 
 
+def _print_notes(notes: Sequence[str]) -> None:
+    """Notes that belong to no result, beside it: on standard error."""
+    for note in notes:
+        typer.echo(f"Note: {note}", err=True)
+
+
+def _fail_after_printing(*problems: str) -> None:
+    """A result that was printed but is not in the file where it was wanted: exit code 1 all the same."""
+    if any(problems):
+        typer.echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
+        raise typer.Exit(1)
+
+
 @app.command()
+@with_groups
 def report(
-    equation: EquationArgument,
-    data: DataArgument = None,
-    file: FileOption = None,
-    target: TargetOption = None,
-    features: FeaturesOption = None,
-    variables: VariablesOption = "auto",
-    dialect: DialectOption = "plain",
-    separator: SeparatorOption = None,
-    no_header: NoHeaderOption = False,
-    order: OrderOption = 1,
+    equation: EquationOptions,
+    written: FormatOptions,
+    measure: MeasureOptions,
     raw: Annotated[bool, typer.Option("--raw", help="Derivatives along raw, not standardized, inputs.")] = False,
-    tau: TauOption = None,
     bootstrap: Annotated[int, typer.Option(help="Resamples for intervals; 0 for none.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     chunk_rows: Annotated[
         int | None, typer.Option(help="Read DATA this many rows at a time. Default: only where the file is large.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Write a figure: .png, .svg or .pdf.")] = None,
-    latex: Annotated[bool, typer.Option("--latex", help="Print a LaTeX table instead.")] = False,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Write the report: .html, .json, .tex, .txt, or a figure as .png, .svg or .pdf. May be repeated."
+        ),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    plot: Annotated[Path | None, typer.Option(hidden=True)] = None,
+    latex: Annotated[bool, typer.Option("--latex", hidden=True)] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Say which terms of EQUATION the rows of DATA support."""
+    from sobolev_novelty.output import write_or_rescue
+
     with one_line_errors(as_json):
         if latex and as_json:
             raise ParameterError("--latex and --json exclude each other. Choose one.")
-        matching: dict[str, Any] = {"target": target, "features": features, "variables": variables, "dialect": dialect}
-        measure: dict[str, Any] = {"order": order, "coordinates": "raw" if raw else "standardized", "tau": tau}
-        source = _equation_and_path(equation, data, file)
-        chunks = _chunks(source[1], chunk_rows, bootstrap, separator=separator, has_header=not no_header)
-        if chunks is not None:
-            found = _streamed_report(source[0], chunks, **matching, **measure)
-        else:
-            inquiry = _inquiry(*source, None, **matching, separator=separator, no_header=no_header)
-            found = inquiry.report(
-                **measure, n_bootstrap=bootstrap, random_state=seed, progress=_progress("Resampling")
-            )
-        if html is not None:
-            found.to_html(html)
-        if plot is not None:
-            _save_figure(found, plot)
+        paths = [*(out or []), *(path for path in (html, plot) if path is not None)]
+        _check_report_paths(paths)
+        options = measure.arguments() | {"coordinates": "raw" if raw else "standardized"}
+        found = _report(equation, written, options, bootstrap=bootstrap, seed=seed, chunk_rows=chunk_rows)
         if as_json:
             _print_json(found.to_dict())
         elif latex:
             typer.echo(found.latex_table(), nl=False)
         else:
             _print_report(found)
-    if found.status.value != "ok":
-        typer.echo(f"sobolev: {found.status.sentence}", err=True)
-        raise typer.Exit(1)
+        problems = [write_or_rescue(path, _report_writer(found, path))[1] for path in paths]
+    _fail_after_printing("" if found.status.value == "ok" else found.status.sentence, *problems)
 
 
-def _chunks(
-    path: Path, rows: int | None, bootstrap: int, *, separator: str | None, has_header: bool
-) -> FileChunks | None:
-    """How to read a file in chunks, or None where it is read whole."""
+def _report(
+    equation: EquationOptions, written: FormatOptions, options: dict[str, Any], *, bootstrap: int, seed: int,
+    chunk_rows: int | None,
+) -> NoveltyReport:  # fmt: skip
+    """The report, in chunks where that was asked for or the file is large."""
     from sobolev_novelty.file_chunks import FileChunks, is_large
+    from sobolev_novelty.matching import streamed_report
+    from sobolev_novelty.render.progress_bar import progress_bar
 
-    if rows is not None and bootstrap:
+    if chunk_rows is not None and bootstrap:
         raise ParameterError("--bootstrap needs all rows in memory: leave out --chunk-rows, or --bootstrap.")
-    if rows is None and (bootstrap or not is_large(path)):
-        return None
-    return FileChunks(path, rows, separator, has_header)
+    if chunk_rows is not None and str(equation.path) == "-":
+        raise ParameterError("Standard input is read whole: leave out --chunk-rows, or give a file.")
+    if chunk_rows is None and (bootstrap or not is_large(equation.path)):
+        matched = _match(equation, written)
+        with progress_bar("Computing") as on_progress:
+            return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
+    chunks = FileChunks(equation.path, chunk_rows, written.table_format())
+    with progress_bar("Reading") as on_progress:
+        return streamed_report(equation.text(), chunks, **equation.matching(), **options, on_progress=on_progress)
 
 
-def _streamed_report(equation: str, chunks: FileChunks, *, features: str | None, **options: Any) -> NoveltyReport:
-    from sobolev_novelty.inquiry import streamed_report
+def _check_report_paths(paths: Sequence[Path]) -> None:
+    from sobolev_novelty.errors import require
+    from sobolev_novelty.output import check_output
 
-    with _bar(f"Reading {chunks.path.name}") as on_share:
-        return streamed_report(equation, chunks, features=_listed(features), on_share=on_share, **options)
+    figures = (".png", ".svg", ".pdf")
+    for path in paths:
+        check_output(path, (".html", ".json", ".tex", ".txt", *figures))
+    if any(path.suffix.lower() in figures for path in paths):
+        require("matplotlib", extra="plot")
 
 
-def _save_figure(found: NoveltyReport, path: Path) -> None:
-    figure = found.plot()
-    known = figure.canvas.get_supported_filetypes()
-    if path.suffix.lstrip(".").lower() not in known:
-        raise ParameterError(f"--plot: '{path.name}' is no kind of figure. Use one of: .{', .'.join(sorted(known))}.")
-    figure.savefig(path)
+def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]:
+    texts: dict[str, Callable[[], str]] = {
+        ".json": lambda: json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        ".tex": found.latex_table,
+        ".txt": lambda: f"{found}\n",
+    }
+    suffix = path.suffix.lower()
+    if suffix == ".html":
+        return found.to_html
+    if suffix in texts:
+        return lambda path: path.write_text(texts[suffix](), encoding="utf-8")
+    return lambda path: found.plot().savefig(path)
 
 
 @app.command()
+@with_groups
 def prune(
-    equation: EquationArgument,
-    data: DataArgument = None,
-    target: TargetOption = None,
-    file: FileOption = None,
-    features: FeaturesOption = None,
-    variables: VariablesOption = "auto",
-    dialect: DialectOption = "plain",
-    separator: SeparatorOption = None,
-    no_header: NoHeaderOption = False,
-    order: OrderOption = 1,
-    tau: TauOption = None,
+    equation: EquationOptions,
+    written: FormatOptions,
+    measure: MeasureOptions,
     as_json: JsonOption = False,
 ) -> None:
     """Delete unsupported terms of EQUATION and refit the others, never worse by accuracy and length together."""
+    from sobolev_novelty.render.progress_bar import progress_bar
+
     with one_line_errors(as_json):
-        if target is None:
-            raise ParameterError("--target is missing: name the column that the equation predicts.")
-        inquiry = _inquiry(
-            equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
-            separator=separator, no_header=no_header,
-        )  # fmt: skip
-        with _busy("Pruning"):
-            result = inquiry.prune(order=order, tau=tau)
+        matched = _match(equation, written)
+        with progress_bar("Pruning"):
+            result = matched.prune(**measure.arguments())
         if as_json:
             _print_json(result.to_dict())
         else:
@@ -301,107 +201,111 @@ def prune(
 
 
 @app.command()
+@with_groups
 def accepts(
-    equation: EquationArgument,
-    data: DataArgument = None,
-    file: FileOption = None,
-    target: TargetOption = None,
-    features: FeaturesOption = None,
-    variables: VariablesOption = "auto",
-    dialect: DialectOption = "plain",
-    separator: SeparatorOption = None,
-    no_header: NoHeaderOption = False,
-    order: OrderOption = 1,
-    tau: TauOption = None,
+    equation: EquationOptions,
+    written: FormatOptions,
+    measure: MeasureOptions,
     as_json: JsonOption = False,
 ) -> None:
     """The corpus filter: exit code 0 where every term of EQUATION is novel on DATA, 3 where one is not."""
     with one_line_errors(as_json):
-        inquiry = _inquiry(
-            equation, data, file, target=target, features=features, variables=variables, dialect=dialect,
-            separator=separator, no_header=no_header,
-        )  # fmt: skip
-        verdict = inquiry.accepts(order=order, tau=tau)
+        matched = _match(equation, written)
+        verdict = matched.accepts(**measure.arguments())
         if as_json:
-            lowest = verdict.min_novelty if verdict.min_novelty == verdict.min_novelty else None
-            _print_json(
-                {
-                    "accepted": verdict.accepted,
-                    "reason": verdict.reason,
-                    "min_novelty": lowest,
-                    "notes": list(inquiry.notes),
-                }
-            )
+            lowest = None if math.isnan(verdict.min_novelty) else verdict.min_novelty
+            found = {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest}
+            _print_json(found | {"notes": list(matched.notes)})
         else:
             typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")
+            _print_notes(matched.notes)
     if not verdict:
         raise typer.Exit(REJECTED)
 
 
 @app.command()
+@with_groups
 def fit(
-    data: Annotated[Path, typer.Argument(help="Table with a header: CSV, TSV or parquet.")],
-    target: Annotated[str, typer.Option(help="Column to be explained; all others are inputs.")],
+    data: TableArgument,
+    target: Annotated[str, typer.Option(help="Column to be explained.")],
+    written: FormatOptions,
+    features: FeaturesOption = None,
+    drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
+    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     engine: Annotated[str, typer.Option(help="genetic or mcts.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
-    evaluations: Annotated[int | None, typer.Option(help="Forms fitted at most.")] = None,
+    evaluations: Annotated[int | None, typer.Option(help="Largest number of forms that are fitted.")] = None,
     complexity: Annotated[int | None, typer.Option(help="Nodes of the largest equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the model goes, as JSON.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="File from which a killed run goes on.")] = None,
-    seed: int = 0,
-    jobs: Annotated[int, typer.Option(help="Threads; the result does not depend on it.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
+    checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Find an equation for a table, with terms that the data support."""
-    from sobolev_novelty.cli_fit import fit_command
+    from sobolev_novelty.search.loop import Budget
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
-        summary = fit_command(
-            data, target=target, engine=engine, novelty=novelty, time=time, max_evaluations=evaluations,
-            max_complexity=complexity, operators=operators, drop=drop, weights=weights, out=out, checkpoint=checkpoint,
-            seed=seed, n_jobs=jobs, verbose=False if as_json else None,
+        model = SymbolicRegressor(
+            engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
+            verbose=False if as_json else None,
+        )  # fmt: skip
+        summary = fit_table(
+            model, table_source(data), target=target, written=written.table_format(), features=listed(features),
+            drop=listed(drop) or (), weights=weights, out=out, checkpoint=checkpoint,
         )  # fmt: skip
         if as_json:
             _print_json(summary.to_dict())
         else:
             typer.echo(str(summary))
+    _fail_after_printing(summary.problem)
 
 
 @app.command()
+@with_groups
 def predict(
     model: Annotated[Path, typer.Argument(help="What 'sobolev fit --out' wrote.")],
-    data: Annotated[Path, typer.Argument(help="Table with the columns the model was fitted on.")],
-    out: Annotated[Path | None, typer.Option(help="Write the predictions as CSV.")] = None,
+    data: TableArgument,
+    written: FormatOptions,
     index: Annotated[int | None, typer.Option(help="Row of the front; by default the chosen equation.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the predictions: .csv, .tsv or .parquet.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict with a saved model."""
-    from sobolev_novelty.cli_fit import predict_command
+    """Predict with a saved model: one prediction per row, empty (nan) where an input is missing."""
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.table_regression import predict_table
 
     with one_line_errors(as_json):
-        frame = predict_command(model, data, out=out, index=index)
-        values = [None if math.isnan(value) else value for value in frame["prediction"].tolist()]
+        loaded = SymbolicRegressor.load(model)
+        found = predict_table(loaded, table_source(data), written=written.table_format(), index=index, out=out)
         if as_json:
-            _print_json({"predictions": values, "out": None if out is None else str(out)})
-        elif out is None:
-            typer.echo("\n".join("nan" if value is None else repr(value) for value in values))
+            _print_json(found.to_dict())
         else:
-            typer.echo(f"{len(values)} predictions written to {out}.")
+            typer.echo(str(found))
+            _print_notes(found.notes)
+    _fail_after_printing(found.problem)
 
 
 @app.command()
 def demo(
-    html: Annotated[Path | None, typer.Option(help="Also write everything as one page.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Also write everything as one page: .html.")] = None,
+    html: Annotated[Path | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The main job on embedded examples: a law, a bloated formula, the same on other data, pruning, feedback."""
+    """The main job on built-in examples: a law, a bloated formula, the same on other data, pruning, feedback."""
     from sobolev_novelty import demonstration
+    from sobolev_novelty.output import check_output, write_or_rescue
 
+    problem = ""
     with one_line_errors(as_json):
+        path = out or html
+        if path is not None:
+            check_output(path, (".html",))
         cases = []
         for case in demonstration.cases():
             cases.append(case)
@@ -412,10 +316,12 @@ def demo(
                     _print_report(case.report)
                 if case.output:
                     typer.echo(case.output)
-        if html is not None:
-            html.write_text(demonstration.page(cases), encoding="utf-8")
         if as_json:
             _print_json({"cases": [case.to_dict() for case in cases]})
+        if path is not None:
+            page = demonstration.page(cases)
+            _, problem = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))
+    _fail_after_printing(problem)
 
 
 @app.command()
@@ -447,18 +353,12 @@ def _options(
     """Which terms of your equation does your data support?"""
 
 
-def _mount(module: str, app_name: str, verb: str) -> None:
-    """Add the verbs of a module that is part of this installation."""
-    if importlib.util.find_spec(module) is not None:
-        app.add_typer(getattr(importlib.import_module(module), app_name), name=verb)
-
-
-_mount("sobolev_novelty.cli_bench", "bench_app", "bench")
-_mount("sobolev_novelty.cli_turbulence", "turbulence_app", "turbulence")
+app.add_typer(bench_app, name="bench")
+app.add_typer(turbulence_app, name="turbulence")
 
 
 def _shielded(arguments: list[str]) -> list[str]:
-    """An equation that begins with a minus is no option: these verbs have no options of one dash."""
+    """An equation that begins with a minus is not an option: these verbs have no options with a single dash."""
     if not arguments or arguments[0] not in ("report", "prune", "accepts"):
         return arguments
     return [f" {a}" if a.startswith("-") and not a.startswith("--") and len(a) > 1 else a for a in arguments]
@@ -472,7 +372,7 @@ def main() -> None:
     try:
         app(args=_shielded(sys.argv[1:]), prog_name="sobolev")
     except SobolevError as error:
-        print(f"sobolev: {_one_line(error)}", file=sys.stderr)
+        print(f"sobolev: {one_line(error)}", file=sys.stderr)
         sys.exit(1)
 
 

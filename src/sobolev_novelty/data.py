@@ -2,7 +2,8 @@
 
 Notation
 --------
-``X``  user's table, (N, d) array or DataFrame;  ``Sample.X``  the same as (d, N) float64, one contiguous row a feature
+``X``  user's table, (N, d) array or DataFrame
+``Sample.X``  the same as (d, N) float64, one contiguous row per feature
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Sample:
     ----------
     X : ndarray of shape (n_features, n_samples)
     names : tuple of str
-        One name a feature: the DataFrame's columns, or ``x0, x1, …``.
+        One name per feature: the DataFrame's columns, or ``x0, x1, …``.
     """
 
     X: FloatArray
@@ -88,9 +89,7 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
         raise DataError("'X' has no columns. Give at least one input.")
     resolved = tuple(f"x{k}" for k in range(values.shape[1])) if names is None else tuple(str(name) for name in names)
     if len(resolved) != values.shape[1]:
-        raise DataError(
-            f"'names' has {len(resolved)} entries, but 'X' has {values.shape[1]} columns. Give one name a column."
-        )
+        raise DataError(f"'names' must have one name per column of 'X', {values.shape[1]} in all. Got {len(resolved)}.")
     if len(set(resolved)) != len(resolved):
         twice = sorted({name for name in resolved if resolved.count(name) > 1})
         raise DataError(f"Column names must differ. Got these more than once: {', '.join(twice)}. Rename them.")
@@ -98,7 +97,7 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
 
 
 def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
-    """Check a target: one finite number a sample.
+    """Check a target: one finite number per sample.
 
     Examples
     --------
@@ -112,7 +111,7 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n_samples,):
-        raise DataError(f"'{name}' must have one value a row of X, shape ({n_samples},). Got shape {values.shape}.")
+        raise DataError(f"'{name}' must have one value per row of 'X', shape ({n_samples},). Got shape {values.shape}.")
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise DataError(
@@ -158,7 +157,7 @@ def _numeric_columns(frame: Any) -> FloatArray:
         column = frame.iloc[:, position]
         try:
             if getattr(column.dtype, "kind", "O") in _NOT_REAL:
-                raise TypeError(f"{column.dtype} is no real number")
+                raise TypeError(f"{column.dtype} is not a real number")
             columns.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64))
         except (TypeError, ValueError):
             example = next((value for value in column if not isinstance(value, int | float | np.number)), None)

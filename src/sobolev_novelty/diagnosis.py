@@ -7,7 +7,7 @@ import importlib.util
 import os
 import platform
 import shutil
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,20 +38,9 @@ class Diagnosis:
     data_words: str
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain text, ready for JSON."""
+        """Ready for JSON."""
         missing = {extra: _install(extra) for extra, found in self.extras.items() if None in found.values()}
-        return {
-            "version": self.version,
-            "python": self.python,
-            "platform": self.platform,
-            "kernel": self.kernel,
-            "kernel_words": self.kernel_words,
-            "extras": self.extras,
-            "install": missing,
-            "openfoam": self.openfoam,
-            "data_folder": self.data_folder,
-            "data_words": self.data_words,
-        }
+        return asdict(self) | {"install": missing}
 
     def __str__(self) -> str:
         lines = [
@@ -101,10 +90,7 @@ def package_version() -> str:
 def _kernel() -> tuple[str, str]:
     from sobolev_novelty import kernels
 
-    backend = getattr(kernels, "backend", None)
-    if not callable(backend):
-        return "numpy", "works everywhere; there is no compiled kernel in this version"
-    used = backend()
+    used = kernels.backend()
     details = ", ".join(d for d in (getattr(used, "instruction_set", ""), getattr(used, "vector_maths", "")) if d)
     return str(used.name), f"{used.reason}{f' ({details})' if details else ''}"
 
@@ -138,6 +124,6 @@ def _data_words(folder: str | None) -> str:
     if folder is None:
         return "SOBOLEV_DATA is not set: benchmark data is downloaded when needed; set it to use a local copy"
     if not Path(folder).is_dir():
-        return f"SOBOLEV_DATA names '{folder}', which is no folder: correct or unset it"
+        return f"SOBOLEV_DATA names '{folder}', which is not a folder: correct it or unset it"
     found = [name for name in _FOLDERS if (Path(folder) / name).is_dir()]
     return f"SOBOLEV_DATA is '{folder}', with {', '.join(found) if found else 'none of ' + ', '.join(_FOLDERS)}"

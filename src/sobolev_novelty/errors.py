@@ -4,7 +4,7 @@
 
     SobolevError
     ├── ParseError        (ValueError)   text that is not an expression; points at the character
-    ├── ExpressionError   (ValueError)   a token sequence that is no tree, an unknown operator or variable
+    ├── ExpressionError   (ValueError)   a token sequence that is not a tree, an unknown operator or variable
     ├── DataError         (ValueError)   X, y or a file that cannot be used as given
     ├── ParameterError    (ValueError)   an option outside its range
     ├── KernelError       (RuntimeError) a program the kernels refuse
@@ -16,11 +16,24 @@ Whoever catches ``SobolevError`` catches everything raised on purpose; whoever e
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from types import ModuleType
 
 
 class SobolevError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error this package raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong and what to do, in one or two sentences.
+    arguments : sequence of str
+        Arguments of the caller that the message names in quotes: a command line puts its own options in their place.
+    """
+
+    def __init__(self, *message: object, arguments: Sequence[str] = ()) -> None:
+        super().__init__(*message)
+        self.arguments = tuple(arguments)
 
 
 class ParseError(SobolevError, ValueError):

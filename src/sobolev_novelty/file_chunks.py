@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import DataError, ParameterError, require
-from sobolev_novelty.files import (
-    COMPRESSIONS,
-    Table,
-    check_not_empty,
-    kind_of,
-    parquet_errors,
-    text_errors,
-    text_options,
-)
+from sobolev_novelty.files import Table, TableFile, check_not_empty
+from sobolev_novelty.progress import OnProgress, Step, silent
+from sobolev_novelty.table_format import TableFormat, TextLayout
 
 if TYPE_CHECKING:
     import pandas as pd
 
 #: Files of more bytes than this are read in chunks.
 LARGE_FILE = 200 * 2**20
-#: Entries of a chunk whose number of rows nobody gave.
+#: Entries in a chunk whose number of rows is not given.
 CHUNK_ENTRIES = 2**20
 
 
@@ -39,89 +33,98 @@ class FileChunks:
     Parameters
     ----------
     path : Path
-        See :func:`sobolev_novelty.files.read_table`, also for ``separator`` and ``has_header``.
-    rows : int, optional
-        Rows of a chunk; by default as many as make a chunk of a few megabytes.
+    chunk_rows : int, optional
+        Rows per chunk; by default as many as make a chunk of a few megabytes.
+    written : TableFormat
+        See :func:`sobolev_novelty.files.read_table`, also for the kinds of file.
 
     Examples
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "data.csv"
     >>> _ = path.write_text("a,b\\n1,2\\n3,4\\n5,6\\n")
-    >>> [(len(table), table.first_row) for table, share in FileChunks(path, 2).tables()]
+    >>> [(len(table), table.first_row) for table in FileChunks(path, 2).tables()]
     [(2, 0), (1, 2)]
     """
 
     path: Path
-    rows: int | None = None
-    separator: str | None = None
-    has_header: bool = True
+    chunk_rows: int | None = None
+    written: TableFormat = field(default_factory=TableFormat)
 
     def __post_init__(self) -> None:
-        if self.rows is not None and self.rows < 1:
-            raise ParameterError(f"'rows' of a chunk must be at least 1 (--chunk-rows). Got {self.rows}.")
+        if self.chunk_rows is not None and self.chunk_rows < 1:
+            raise ParameterError(f"'chunk_rows' must be at least 1. Got {self.chunk_rows}.")
 
     def first(self) -> Table:
         """The first chunk, with all columns; a file without rows or columns is refused."""
-        found = next(iter(self.tables()), None)
-        if found is None:
+        table = next(iter(self.tables()), None)
+        if table is None:
             raise DataError(f"'{self.path}' has no rows. Give at least 32 rows of data.")
-        check_not_empty(found[0], self.path)
-        return found[0]
+        check_not_empty(table, str(self.path))
+        return table
 
-    def tables(self, columns: Sequence[str] | None = None) -> Iterator[tuple[Table, float]]:
-        """The chunks in order, each with the share of the file that has been read then.
+    def tables(self, columns: Sequence[str] | None = None, on_progress: OnProgress = silent) -> Iterator[Table]:
+        """The chunks in order.
 
-        ``columns`` are those that are needed; others may come with them.
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Those that are needed; others may come with them.
+        on_progress : callable
+            Told after each chunk how much of the file has been read.
         """
-        kind, separator = kind_of(self.path, self.separator)
-        parts = self._parquet(columns) if kind == "parquet" else self._text(separator)
+        file = TableFile.of(self.path, self.written)
+        layout = None if file.is_parquet else file.layout(self.written)
+        parts = self._parquet(file, columns) if layout is None else self._text(file, layout)
         first_row = 0
-        for frame, share in parts:
-            yield Table(frame, self.path.name, first_row), min(share, 1.0)
+        for frame, done, total in parts:
+            on_progress(Step(min(done, total), total, file.label))
+            yield Table(frame, file.label, first_row, () if layout is None else layout.notes)
             first_row += len(frame)
 
     def _rows(self, n_columns: int) -> int:
-        return max(1, CHUNK_ENTRIES // max(1, n_columns)) if self.rows is None else self.rows
+        return max(1, CHUNK_ENTRIES // max(1, n_columns)) if self.chunk_rows is None else self.chunk_rows
 
-    def _text(self, separator: str) -> Iterator[tuple[pd.DataFrame, float]]:
+    def _text(self, file: TableFile, layout: TextLayout) -> Iterator[tuple[pd.DataFrame, int, int]]:
+        """Chunks, each with the bytes read so far and those of the file."""
         import pandas as pd
 
-        compression: Any = COMPRESSIONS.get(self.path.suffix.lower())
         size = max(1, self.path.stat().st_size)
-        with self.path.open("rb") as handle:
-            with text_errors(self.path, separator):
+        with file.open() as raw, file.text(raw) as handle:
+            with file.errors(layout.separator):
                 # All columns are read: with some of them left out, pandas would take rows that are too long.
-                options = text_options(self.path, separator, self.has_header)
-                rows = self._rows(len(options["names"]))
-                reader: Any = pd.read_csv(handle, chunksize=rows, compression=compression, **options)
+                reader: Any = pd.read_csv(handle, chunksize=self._rows(len(layout.names)), **layout.options())
             with reader:
                 while True:
-                    with text_errors(self.path, separator):
+                    with file.errors(layout.separator):
                         frame = next(reader, None)
                     if frame is None:
                         return
-                    yield frame, handle.tell() / size
+                    yield frame, raw.tell(), size
 
-    def _parquet(self, columns: Sequence[str] | None) -> Iterator[tuple[pd.DataFrame, float]]:
-        with parquet_errors(self.path):
+    def _parquet(
+        self, file: TableFile, columns: Sequence[str] | None
+    ) -> Iterator[tuple[pd.DataFrame, int, int]]:  # fmt: skip
+        """Chunks, each with the rows read so far and those of the file."""
+        parquet = require("pyarrow.parquet", extra="parquet")
+        with file.errors():
             # Buffered, so that a row group as large as the file is not read at once.
-            file = require("pyarrow.parquet", extra="parquet").ParquetFile(self.path, buffer_size=2**20)
-        with file:
-            rows = self._rows(file.metadata.num_columns)
+            stored = parquet.ParquetFile(self.path, buffer_size=2**20)
+        with stored:
+            rows = self._rows(stored.metadata.num_columns)
             wanted = None if columns is None else list(columns)
             n_read = 0
-            for groups in _row_groups(file.metadata, rows):
+            for groups in _row_groups(stored.metadata, rows):
                 # One iterator keeps the buffers of all its row groups until it ends.
-                batches = file.iter_batches(batch_size=rows, row_groups=groups, columns=wanted)
+                batches = stored.iter_batches(batch_size=rows, row_groups=groups, columns=wanted)
                 while True:
-                    with parquet_errors(self.path):
+                    with file.errors():
                         batch = next(batches, None)
-                        frame = None if batch is None else batch.to_pandas()
+                        frame = None if batch is None else batch.to_pandas().rename(columns=str)
                     if frame is None:
                         break
                     n_read += len(frame)
-                    yield frame, n_read / file.metadata.num_rows
+                    yield frame, n_read, stored.metadata.num_rows
 
 
 def _row_groups(metadata: Any, rows: int) -> Iterator[list[int]]:

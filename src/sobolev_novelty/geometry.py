@@ -1,4 +1,4 @@
-r"""How behaviour is measured: which rows, derivatives and weights make up a signature (Eq. 1). The only place that says so.
+r"""How behaviour is measured: which rows, derivatives and weights make up a signature (Eq. 1).
 
 Notation
 --------

@@ -11,7 +11,7 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from sobolev_novelty.data import FloatArray, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status
+from sobolev_novelty.progress import OnProgress, silent, tracked
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.report_source import MAX_KEPT_BYTES, SampledTerms, Source, WorkedOut, candidate_scale, null_note
 from sobolev_novelty.signatures import signatures_of_arrays
@@ -33,9 +34,6 @@ from sobolev_novelty.terms import Term
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-#: Wraps a loop to show how far it is.
-Progress = Callable[[range], Iterable[int]]
 
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
@@ -146,7 +144,7 @@ class NoveltyReport:
     @cached_property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know."""
-        null = (null_note(label) for label, is_null in zip(self.labels, self.is_null, strict=True) if is_null)
+        null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
         return (*self.source.notes(self.status), *null)
 
     @property
@@ -308,7 +306,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
-    progress: Progress | None = None,
+    on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
 
@@ -333,8 +331,8 @@ def novelty(
         Resamples of the rows for intervals; 0 for none.
     random_state : int or Generator, optional
         Seed of the bootstrap.
-    progress : callable, optional
-        Wraps the loop over resamples, for example ``tqdm.tqdm``.
+    on_progress : callable
+        Told how many resamples are done (:class:`sobolev_novelty.progress.Progress`).
 
     Examples
     --------
@@ -361,7 +359,7 @@ def novelty(
     )  # fmt: skip
     if n_bootstrap == 0:
         return report
-    return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, progress)
+    return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, on_progress)
 
 
 def novelty_of_arrays(
@@ -432,7 +430,7 @@ def _with_bootstrap(
     found: Signatures,
     n_resamples: int,
     random_state: int | np.random.Generator | None,
-    progress: Progress | None = None,
+    on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     if n_resamples < 0:
         raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
@@ -443,7 +441,7 @@ def _with_bootstrap(
     m = len(report)
     # (blocks, samples, components, terms): a resample picks whole samples.
     cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    resamples = range(n_resamples) if progress is None else progress(range(n_resamples))
+    resamples = tracked(range(n_resamples), on_progress, "resampling")
     draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
     level = 0.95
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.kernels import FloatArray
 
 #: With fewer tasks an interval says too little.
 MIN_TASKS = 10

@@ -29,9 +29,9 @@ from fractions import Fraction
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray
 
 #: Largest unexplained share of an exact solution.
 NUMERIC_TOLERANCE = 1e-6

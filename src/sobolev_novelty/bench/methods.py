@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray
 from sobolev_novelty.terms import Term, sum_of_terms
 
 

@@ -24,9 +24,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.bench.tasks import Task, formula_tasks, whitebox_task, whitebox_tasks
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray
 
 IndexArray = npt.NDArray[np.intp]
 

@@ -33,9 +33,10 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, ParseError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import FloatArray, compile_programs, derivatives
+from sobolev_novelty.kernels import compile_programs, derivatives
 from sobolev_novelty.parsing import parse
 
 #: Time between two rows of a Strogatz trajectory, and rows in each.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
@@ -19,13 +19,12 @@ from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
 from sobolev_novelty.kernels.numpy_novelty import Novelties
-from sobolev_novelty.kernels.program import FloatArray, Programs, compile_programs, unique, with_constants
+from sobolev_novelty.kernels.program import Programs, compile_programs, unique, with_constants
 
 __all__ = [
     "Backend",
     "FitStatus",
     "Fits",
-    "FloatArray",
     "Novelties",
     "Programs",
     "backend",

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.kernels.program import (
     CONSTANT,
     FIRST_VARIABLE,
     MAX_PROGRAM_LENGTH,
-    FloatArray,
     OffsetArray,
     Programs,
 )

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError
 from sobolev_novelty.geometry import MIN_ROWS, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
-from sobolev_novelty.kernels.program import FloatArray, OffsetArray, Programs
+from sobolev_novelty.kernels.program import OffsetArray, Programs
 from sobolev_novelty.projection import GRAM_IS_ENOUGH, LARGE_WEIGHT, PRECISION, REDUNDANT, ROUNDING, SAME
 
 #: What novelty is, in the order of `Rules` in kernel.h.

@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.geometry import n_derivative_rows, second_order_pairs
 from sobolev_novelty.kernels.program import (
     CONSTANT,
     FIRST_VARIABLE,
-    FloatArray,
     IntArray,
     OffsetArray,
     Programs,

@@ -73,8 +73,6 @@ def novelties(
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     for c in range(len(offsets) - 1):
         own = slice(int(offsets[c]), int(offsets[c + 1]))
-        if own.start == own.stop:
-            continue
         signatures = stacked(derivatives(select(programs, members[own]), X, order), factors)
         found.rows[c] = signatures.n_used
         found.status[c] = signatures.status.code

@@ -5,7 +5,7 @@ Equations arrive from files, web forms and language models. They are read by a g
 
 ::
 
-    functions.py   what may be called, and the formulas of what is no primitive
+    functions.py   what may be called, and formulas for what is not a primitive
     variables.py   x0, x_0, X1, x[:,0] or column names -> the names of the expression
     machine.py     the tokenizer and the operator-precedence machine
 """

@@ -1,4 +1,4 @@
-"""What may be called: every spelling of the operator table, and formulas for common functions that are no primitives.
+"""What may be called: every spelling of the operator table, and formulas for common functions that are not primitives.
 
 No formula uses an operand twice: nested calls would otherwise grow without bound.
 """

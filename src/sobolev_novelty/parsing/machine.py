@@ -66,14 +66,15 @@ _INFIX = {
 _CONSTANTS = {"pi": math.pi, "e": math.e, "E": math.e}
 _FOREIGN = {
     "=": "an equals sign: give the right-hand side only",
-    "<": "a comparison", ">": "a comparison", "!": "no operator here",
-    "%": "no operator here", "&": "no operator here", "|": "no operator here: write abs(...)", "~": "no operator here",
+    "<": "a comparison", ">": "a comparison", "!": "not an operator here",
+    "%": "not an operator here", "&": "not an operator here", "~": "not an operator here",
+    "|": "not an operator here: write abs(...)",
     "'": "a quotation mark: names with blanks stand between backticks",
     '"': "a quotation mark: names with blanks stand between backticks",
-    "[": "no bracket here: use ( ), or x[:,0] for a variable", "]": "no bracket here: use ( )",
-    "{": "no bracket here: use ( ), or x_{0} for a variable", "}": "no bracket here: use ( )",
-    ".": "attribute access, which is no part of a formula", ":": "no part of a formula", ";": "no part of a formula",
-    "@": "no operator here", "\\": "LaTeX, which is not read: write infix", "√": "not read: write sqrt(...)",
+    "[": "not a bracket of a formula: use ( ), or x[:,0] for a variable", "]": "not a bracket of a formula: use ( )",
+    "{": "not a bracket of a formula: use ( ), or x_{0} for a variable", "}": "not a bracket of a formula: use ( )",
+    ".": "attribute access, which is not part of a formula", ":": "not part of a formula", ";": "not part of a formula",
+    "@": "not an operator here", "\\": "LaTeX, which is not read: write infix", "√": "not read: write sqrt(...)",
     "`": "a backtick that is never closed",
 }  # fmt: skip
 
@@ -188,7 +189,10 @@ class Machine:
         if bare in ("pi", "e", "E"):
             self._push(_CONSTANTS[bare], start)
         else:
-            self._fail(f"'{token}' is neither a number nor called: attribute access is no part of a formula.", start)
+            self._fail(
+                f"'{token}' is neither a constant nor a function call: attribute access is not part of a formula.",
+                start,
+            )
 
     def _mention(self, key: str, mention: Mention, start: int) -> None:
         self.mentions.setdefault(key, mention)
@@ -250,13 +254,13 @@ class Machine:
             self._count(start)
         elif token == ")" and isinstance(self._waiting[-1][1], Function):
             function = self._waiting[-1][1]
-            self._fail(f"An operand of '{function.name}' is missing: it takes {function.arity}.", start)
+            self._fail(f"'{function.name}' lacks an argument: it takes {function.arity}.", start)
         elif token == "+":
-            self._count(start)  # no node, but work
+            self._count(start)  # not a node, but work
         else:
             floor = token == "/" and self._text[start - 1 : start] == "/"
             reason = (
-                "Floor division '//' is no part of a formula."
+                "Floor division '//' is not part of a formula."
                 if floor
                 else f"Expected a number, a variable or '(' before '{token}'."
             )
@@ -287,7 +291,7 @@ class Machine:
         self._reduce(1)
         if not isinstance(self._waiting[-1][1], Function):
             self._fail(
-                "A comma stands only between the operands of a function; decimals are written with a point.", start
+                "A comma may only separate the arguments of a function; decimals are written with a point.", start
             )
         self._wants_operand = True
 
@@ -295,14 +299,14 @@ class Machine:
         self._reduce(1)
         _, function, opened, below = self._waiting[-1]
         if opened < 0:
-            self._fail("This ')' closes nothing.", start)
+            self._fail("This ')' has no matching '('.", start)
         self._waiting.pop()
         self._literal_at = -1
         if not isinstance(function, Function):
             return
         arguments = self._operands[below:]
         if not function.n_min <= len(arguments) <= function.n_max:
-            self._fail(f"'{function.name}' takes {function.arity} operand(s). Got {len(arguments)}.", opened)
+            self._fail(f"'{function.name}' takes {function.arity} argument(s). Got {len(arguments)}.", opened)
         node = function.build(*arguments)
         if isinstance(node, tuple) and node[0] is _POW:
             self._check_exponent(node[2], opened)
@@ -335,7 +339,7 @@ class Machine:
     # -- errors ------------------------------------------------------------------------------------------------------
 
     def _foreign(self, character: str, start: int) -> NoReturn:
-        meaning = _FOREIGN.get(character, "no part of a formula")
+        meaning = _FOREIGN.get(character, "not part of a formula")
         self._fail(f"{character!r} is {meaning}.", start)
 
     def _fail(self, reason: str, position: int) -> NoReturn:
@@ -347,4 +351,4 @@ def _why_reserved(token: str) -> str:
         return f"'{token}' is a function: write {token}(...). For a variable of that name write `{token}`."
     if token.lower() in ("nan", "inf", "infinity", "oo", "zoo"):
         return f"'{token}' is not a finite number."
-    return f"'{token}' is a word of Python, not of a formula. For a variable of that name write `{token}`."
+    return f"'{token}' is a word of Python, not of formulas. For a variable of that name write `{token}`."

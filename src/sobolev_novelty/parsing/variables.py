@@ -16,7 +16,7 @@ class Mention:
     """A variable as the text first mentions it.
 
     ``index`` is the number of ``x3``, ``X_3``, ``x[3]`` or ``x[:,3]``, else None; ``is_subscript`` says that the text
-    is no plain name, ``is_column`` that it is NumPy's ``x[:,3]``, which counts from 0 whatever the others do.
+    is not a plain name, ``is_column`` that it is NumPy's ``x[:,3]``, which counts from 0 whatever the others do.
     """
 
     name: str
@@ -62,8 +62,8 @@ def _refuse_mixing(exact: Sequence[Mention], names: Sequence[str], base: int, te
     for mention in exact:
         if mention.index is not None and names.index(mention.name) != mention.index - base:
             raise ParseError(
-                f"'{mention.name}' is a name, but counted from {base} like the other numbers it is another column. "
-                'Say which: variables="x0" or variables="x1".',
+                f"'{mention.name}' is the name of a column, but counted from {base} it would be another "
+                'one. Say which: variables="x0" or variables="x1".',
                 text,
                 mention.position,
             )
@@ -80,7 +80,7 @@ def _base(convention: str, numbered: Sequence[Mention], n_names: int, text: str)
         return 1
     first = next(mention for mention in numbered if not mention.is_column)
     raise ParseError(
-        f"'{first.name}' could be column {first.index} counted from 0 or from 1, and is no name. "
+        f"'{first.name}' could be column {first.index} counted from 0 or from 1, and no column has that name. "
         'Say which: variables="x0" or variables="x1".',
         text,
         first.position,
@@ -125,5 +125,5 @@ def _refuse_merging(mentions: Mapping[str, Mention], resolved: dict[str, str], c
 
 def _unknown(mention: Mention, names: Sequence[str]) -> str:
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
-    hint = " SymPy writes the imaginary unit so; expressions here are real." if mention.name == "I" else ""
+    hint = " SymPy writes the imaginary unit this way; expressions here are real." if mention.name == "I" else ""
     return f"'{mention.name[:60]}' is not a known variable.{hint} Known: {shown or 'none'}."

@@ -5,7 +5,7 @@ what is stored as JSON, and a report read back from a file is drawn in the same 
 
 ::
 
-    words.py      what the numbers say, as sentences; shared by all
+    sentences.py  what the numbers say, as sentences; shared by all
     terminal.py   a rich table
     latex.py      a booktabs table
     figure.py     matplotlib

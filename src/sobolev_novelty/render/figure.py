@@ -1,4 +1,4 @@
-"""A report as a matplotlib figure: novelty per term with the threshold, and the matrix of who rebuilds whom."""
+"""A report as a matplotlib figure: novelty per term with the threshold, and the matrix of which terms rebuild which."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
     headline,
@@ -118,7 +118,7 @@ def _draw_matrix(figure: Figure, axes: Axes, shares: list[list[float]]) -> None:
                 axes.text(j, i, f"{matrix[i, j]:.0%}", ha="center", va="center", fontsize=8, color=ink)
     axes.set_xticks(range(m), [str(j) if m <= 20 or j % 5 == 0 else "" for j in range(m)], fontsize=9 if m <= 15 else 7)
     axes.xaxis.tick_top()
-    axes.set_title("share of the row's term rebuilt by the column's", fontsize=9, color=_INK, loc="left", pad=6)
+    axes.set_title("share of the row's term that the column's term rebuilds", fontsize=9, color=_INK, loc="left", pad=6)
     axes.tick_params(labelleft=False)
     for edge in np.arange(m + 1) - 0.5:
         axes.axhline(edge, color="white", linewidth=1.0)

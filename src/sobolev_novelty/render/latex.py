@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sobolev_novelty.convert import to_latex
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.render.words import Data, novelty_text, number, plain
+from sobolev_novelty.render.sentences import Data, novelty_text, number, plain
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -16,7 +16,7 @@ _SPECIAL = {
 
 
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
-    """A booktabs table, one row a term.
+    """A booktabs table, one row per term.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.render.words import number, plain
+from sobolev_novelty.render.sentences import number, plain
 
 #: A formula with more nodes than this is shown as text.
 MAX_NODES = 160
@@ -27,7 +27,7 @@ _Piece = tuple[str, int]
 
 
 def formula(text: object) -> str:
-    """HTML for a formula: one ``<math>`` a summand, so that lines can break between them; text where it is no formula.
+    """HTML for a formula, one ``<math>`` per summand so that lines can break between them; other text stays text.
 
     Examples
     --------

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from sobolev_novelty.render.mathml import formula
-from sobolev_novelty.render.style import STYLE
-from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     CITATION,
     MEANING,
     Data,
@@ -27,11 +25,13 @@ from sobolev_novelty.render.words import (
     threshold_text,
     verdict,
 )
+from sobolev_novelty.render.style import STYLE
+from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
 
 _BADGE = {
     "supported": ("high", "✓ supported"),
     "not supported": ("low", "✗ not supported"),
-    "null": ("low", "∅ zero on the rows"),
+    "null": ("low", "∅ zero on all rows"),
     "no verdict": ("none", "no verdict"),
 }
 
@@ -185,7 +185,7 @@ def _row(i: int, term: Data, tau: float) -> str:
 def _explanations(data: Data) -> str:
     low = [i for i, term in enumerate(data["terms"]) if term["qualified"] is False and not term["is_null"]]
     items = "".join(_explanation(data, i) for i in low)
-    return f'<h2>What the other terms make of the unsupported ones</h2><ul class="plain">{items}</ul>' if items else ""
+    return f'<h2>How the other terms rebuild the unsupported ones</h2><ul class="plain">{items}</ul>' if items else ""
 
 
 def _explanation(data: Data, i: int) -> str:
@@ -201,9 +201,9 @@ def _explanation(data: Data, i: int) -> str:
         pieces.append(f"{sign} {_text(number(abs(weight), 3))}{factor}".strip())
     more = " + …" if sum(1 for share in data["reconstruction"][i] if share) > len(parts) else ""
     left = (
-        f"{term['novelty']:.1%} of its length is left over"
+        f"leaving {term['novelty']:.1%} unexplained"
         if term["novelty"]
-        else "nothing is left over: the term is an exact combination of the others"
+        else "leaving nothing unexplained: the term is an exact combination of the others"
     )
     return f'<li>{formula(term["term"])} ≈ {" ".join(pieces)}{more} <span class="left">{_text(left)}</span></li>'
 
@@ -212,13 +212,13 @@ def _matrix(data: Data) -> str:
     drawing = rebuild_matrix(data)
     if drawing:
         return (
-            '<h2>Who rebuilds whom</h2><p class="small">Each row is a term; a strong colour is a term that rebuilds '
-            "much of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
+            '<h2>Which terms rebuild which</h2><p class="small">Each row is a term; a strong colour marks a term that '
+            "rebuilds much of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
             "in proportion to their weights.</p>"
             f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix, scrollable">{drawing}</div>'
         )
     if data["reconstruction"] is None and len(data["terms"]) > 1 and data["status"] == "ok":
-        return '<h2>Who rebuilds whom</h2><p class="small">There are too many terms to draw the matrix.</p>'
+        return '<h2>Which terms rebuild which</h2><p class="small">There are too many terms to draw the matrix.</p>'
     return ""
 
 

@@ -1,10 +1,10 @@
-"""The page's drawings: the bar of one novelty, the matrix of who rebuilds whom. Colours are the style sheet's."""
+"""The page's drawings: the bar of one novelty, the matrix of which terms rebuild which. Colours: style sheet."""
 
 from __future__ import annotations
 
 from html import escape
 
-from sobolev_novelty.render.words import Data, novelty_text, rebuilt_shares, shorten, term_verdict
+from sobolev_novelty.render.sentences import Data, novelty_text, rebuilt_shares, shorten, term_verdict
 
 #: Side of a cell of the matrix, in pixels; smaller where there are many terms.
 _CELL, _SMALL_CELL = 40, 22

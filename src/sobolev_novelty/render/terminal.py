@@ -11,7 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from sobolev_novelty.render.words import (
+from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
     novelty_text,
@@ -42,7 +42,7 @@ def report_text(data: Data, width: int | None = None) -> str:
     data : dict
         ``NoveltyReport.to_dict()``.
     width : int, optional
-        Characters a line; by default the terminal's, or 100.
+        Characters per line; by default the terminal's, or 100.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def report_table(data: Data, width: int = 100) -> Group:
     data : dict
         ``NoveltyReport.to_dict()``.
     width : int
-        Characters a line: what does not fit beside the terms is left out.
+        Characters per line: what does not fit beside the terms is left out.
     """
     parts: list[Text | Table] = []
     if data["expression"] is not None:
@@ -160,7 +160,7 @@ def _explanations(data: Data) -> list[Text]:
         formula = rebuilt_text(data, i)
         if formula:
             term = data["terms"][i]
-            left = f", up to {term['novelty']:.1%} of its length" if term["novelty"] else ", exactly"
+            left = f", leaving {term['novelty']:.1%} unexplained" if term["novelty"] else ", exactly"
             lines.append(Text(f"  {shorten(term['term'], 40)} ≈ {formula}{left}"))
     if len(low) > MAX_EXPLAINED:
         lines.append(Text(f"  … and {len(low) - MAX_EXPLAINED} more", style="dim"))

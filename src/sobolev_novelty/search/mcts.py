@@ -19,11 +19,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.batch import conditional_novelty
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import novelty_penalty
 from sobolev_novelty.operators import Operator
-from sobolev_novelty.batch import conditional_novelty
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import ONE, split_form

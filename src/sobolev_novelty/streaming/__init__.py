@@ -16,8 +16,9 @@ import numpy as np
 
 from sobolev_novelty import report
 from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.report import NoveltyReport, Progress
+from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
 
 #: Accumulators that one task of the tree reduction merges.
@@ -35,7 +36,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
-    progress: Progress | None = None,
+    on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
 
@@ -61,8 +62,8 @@ def novelty(
         Resamples of the rows for intervals; 0 for none. Needs the rows in memory, so not with Dask.
     random_state : int or Generator, optional
         Seed of the bootstrap.
-    progress : callable, optional
-        Wraps the loop over resamples, for example ``tqdm.tqdm``.
+    on_progress : callable
+        Told how many resamples are done (:class:`sobolev_novelty.progress.Progress`).
 
     Examples
     --------
@@ -77,7 +78,8 @@ def novelty(
     if not is_dask(X):
         return report.novelty(
             equation, X, names=names, order=order, weights=weights, coordinates=coordinates, tau=tau,
-            n_bootstrap=n_bootstrap, random_state=random_state, progress=progress,
+            n_bootstrap=n_bootstrap, random_state=random_state,
+            on_progress=on_progress,
         )  # fmt: skip
     if n_bootstrap:
         raise ParameterError(
@@ -99,6 +101,7 @@ def novelty_of_chunks(
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     coordinates: str = "standardized",
     tau: float = TAU_ID,
+    on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term on rows that come in chunks, in one pass and with the memory of one chunk.
 
@@ -108,6 +111,8 @@ def novelty_of_chunks(
         See :func:`novelty`.
     chunks : iterable of arrays or DataFrames
         For example ``pandas.read_csv(path, chunksize=100_000)``.
+    on_progress : callable
+        Told after each chunk how many rows have been seen (:class:`sobolev_novelty.progress.Progress`).
 
     Examples
     --------
@@ -118,6 +123,7 @@ def novelty_of_chunks(
     found = NoveltyAccumulator(equation, names, order=order, weights=weights, coordinates=coordinates, tau=tau)
     for chunk in chunks:
         found.update(chunk)
+        on_progress(Step(found.n_samples, note="rows"))
     return found.report()
 
 
@@ -127,7 +133,7 @@ def is_dask(X: Any) -> bool:
 
 
 def _accumulate_dask(empty: NoveltyAccumulator, X: Any) -> NoveltyAccumulator:
-    """One accumulator a block, merged in a tree: only accumulators travel between machines, never rows."""
+    """One accumulator per block, merged in a tree: only accumulators travel between machines, never rows."""
     delayed = require("dask", extra="dask").delayed
     # The tree has a fixed shape, so the answer does not depend on which worker does what, or does it twice.
     of_block, merged = delayed(partial(_of_block, empty.to_bytes())), delayed(_merged)

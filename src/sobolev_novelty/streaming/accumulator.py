@@ -10,23 +10,30 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty import kernels
+from sobolev_novelty.batch import terms_of, three_weights
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import Geometry, Status, status_of
 from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.report import (
-    DROP_REASONS,
-    NoveltyReport,
-    check_tau,
-    data_notes,
-    null_note,
-    terms_of,
-    three_weights,
+from sobolev_novelty.report import NoveltyReport, check_tau
+from sobolev_novelty.report_source import DROP_REASONS, WorkedOut, data_notes
+from sobolev_novelty.streaming.row_summary import (
+    Recipe,
+    RowSummary,
+    merge_summaries,
+    no_rows,
+    residuals_of_summary,
+    summarise,
 )
-from sobolev_novelty.signatures import MIN_ROWS, Geometry, Status
-from sobolev_novelty.streaming.serialisation import Part, part_from_json, part_to_json, tally_from_json, tally_to_json
-from sobolev_novelty.streaming.tally import Recipe, Tally, merge_tallies, no_rows, residuals_of_tally, tally
+from sobolev_novelty.streaming.serialisation import (
+    Part,
+    part_from_json,
+    part_to_json,
+    summary_from_json,
+    summary_to_json,
+)
 from sobolev_novelty.terms import Term
 
 #: Rows of a block that are converted to the kernels' layout at once.
@@ -86,25 +93,25 @@ class NoveltyAccumulator:
         self._equation = tuple(_part(p) for p in equation) if self._is_list else (_part(equation),)
         self._given = None if names is None else tuple(str(name) for name in names)
         self._plan = None if self._given is None else self._planned(self._given)
-        self._tally: Tally | None = None
+        self._summary: RowSummary | None = None
 
     @property
     def n_samples(self) -> int:
         """Rows seen so far."""
-        return 0 if self._tally is None else self._tally.n_samples
+        return 0 if self._summary is None else self._summary.n_samples
 
     def update(self, X: Any) -> NoveltyAccumulator:
-        """Take up a block of rows: an array of shape (n_rows, n_features), a DataFrame, or none at all (no rows).
+        """Add a block of rows: an array of shape (n_rows, n_features) or a DataFrame; it may have no rows.
 
         A block that is refused leaves everything as it was.
         """
-        plan, found = self._plan, self._tally
+        plan, found = self._plan, self._summary
         for rows in _slices(X):
             sample = self._as_sample(rows, plan)
             plan = self._planned(sample.names) if plan is None else plan
-            part = tally(plan.recipe, _columns_in_order(sample, plan.names))
-            found = part if found is None else merge_tallies(found, part)
-        self._plan, self._tally = plan, found
+            part = summarise(plan.recipe, _columns_in_order(sample, plan.names))
+            found = part if found is None else merge_summaries(found, part)
+        self._plan, self._summary = plan, found
         return self
 
     def merge(self, other: NoveltyAccumulator) -> NoveltyAccumulator:
@@ -119,34 +126,31 @@ class NoveltyAccumulator:
         merged = object.__new__(NoveltyAccumulator)
         merged.__dict__.update(self.__dict__)
         merged._plan = other._plan if self._plan is None else self._plan
-        if other._tally is not None:
-            merged._tally = other._tally if self._tally is None else merge_tallies(self._tally, other._tally)
+        if other._summary is not None:
+            merged._summary = (
+                other._summary if self._summary is None else merge_summaries(self._summary, other._summary)
+            )
         return merged
 
     def report(self) -> NoveltyReport:
         """The report on all rows seen so far; more may follow."""
-        if self._plan is None or self._tally is None:
+        if self._plan is None or self._summary is None:
             raise DataError("There are no rows yet. Give at least 32 samples with 'update'.")
-        plan, found, m = self._plan, self._tally, len(self._plan.terms)
-        status = Status.NO_TERMS if m == 0 else Status.OK if found.n_used >= MIN_ROWS else Status.TOO_FEW_ROWS
-        coefficients = plan.recipe.coefficients
+        plan, found, m = self._plan, self._summary, len(self._plan.terms)
+        status = status_of(m, found.n_used)
         notes = plan.notes + data_notes(
             plan.names, found.moments.scales(), self._geometry, status=status, n_finite=found.n_finite,
             n_samples=found.n_samples,
         )  # fmt: skip
-        if status is Status.OK:
-            result = residuals_of_tally(found, self._geometry)
-            nu, is_null = result.nu, result.is_null
-            lengths = result.lengths / found.size.root_mean_square(found.n_used)
-            notes += tuple(null_note(i) for i in np.flatnonzero(is_null))
-        else:
-            result, nu, lengths, is_null = None, np.full(m, np.nan), np.full(m, np.nan), np.zeros(m, dtype=bool)
+        result = residuals_of_summary(found, self._geometry) if status is Status.OK else None
+        dropped = {why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True)}
         return NoveltyReport(
-            labels=tuple(str(term.expression) for term in plan.terms), terms=plan.terms, coefficients=coefficients,
-            nu=nu, lengths=lengths, is_null=is_null, status=status, n_samples=found.n_samples, n_used=found.n_used,
-            dropped={why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True) if n},
-            geometry=self._geometry, names=plan.names, tau=self._tau, expression=plan.expression, residuals=result,
-            bootstrap=None, notes=notes,
+            terms=plan.terms, coefficients=plan.recipe.coefficients,
+            nu=np.full(m, np.nan) if result is None else result.nu,
+            norms=np.full(m, np.nan) if result is None else result.lengths,
+            status=status, n_samples=found.n_samples, n_used=found.n_used, geometry=self._geometry, names=plan.names,
+            tau=self._tau, expression=plan.expression,
+            source=WorkedOut(result, found.size.root_mean_square(found.n_used), dropped, notes),
         )  # fmt: skip
 
     def to_bytes(self) -> bytes:
@@ -162,7 +166,7 @@ class NoveltyAccumulator:
                 "weights": self._geometry.weights,
                 "coordinates": self._geometry.coordinates,
                 "tau": self._tau,
-                "tally": None if self._tally is None else tally_to_json(self._tally),
+                "tally": None if self._summary is None else summary_to_json(self._summary),
             }
         ).encode()
 
@@ -184,11 +188,11 @@ class NoveltyAccumulator:
             if state["names"] is not None:
                 found._plan = found._planned(tuple(str(name) for name in state["names"]))
                 if state["tally"] is not None:
-                    found._tally = tally_from_json(state["tally"], no_rows(found._plan.recipe))
+                    found._summary = summary_from_json(state["tally"], no_rows(found._plan.recipe))
         except SobolevError:
             raise
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise DataError(f"The bytes hold no accumulator: {error}. Write them with 'to_bytes'.") from error
+            raise DataError(f"The bytes are not an accumulator: {error}. Write them with 'to_bytes'.") from error
         return found
 
     def __reduce__(self) -> tuple[Any, tuple[bytes]]:
@@ -243,7 +247,7 @@ def _columns_in_order(sample: Sample, names: tuple[str, ...]) -> FloatArray:
         return sample.X
     if set(sample.names) != set(names):
         raise DataError(
-            f"A block has the columns {', '.join(sample.names)}, the ones before had {', '.join(names)}. "
+            f"A block has the columns {', '.join(sample.names)}; earlier blocks had {', '.join(names)}. "
             "Give the same columns in every block."
         )
     return sample.X[[sample.names.index(name) for name in names]]

@@ -1,4 +1,4 @@
-"""Parts of an equation and tallies, to and from plain JSON values: no pickle, so that foreign bytes run no code."""
+"""Parts of an equation and summaries of rows as plain JSON values: no pickle, so that foreign bytes run no code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
 from sobolev_novelty.streaming.moments import Moments, Size
-from sobolev_novelty.streaming.tally import Tally
+from sobolev_novelty.streaming.row_summary import RowSummary
 from sobolev_novelty.terms import Term
 
 #: An equation, or one of the terms it is given as, before the columns of the data are known.
@@ -40,21 +40,21 @@ def part_from_json(data: dict[str, Any]) -> Part:
     return Term(float(data["coefficient"]), expression) if "coefficient" in data else expression
 
 
-def tally_to_json(tally: Tally) -> dict[str, Any]:
+def summary_to_json(summary: RowSummary) -> dict[str, Any]:
     """Numbers, and arrays as base64 text of little-endian numbers."""
     return {
-        "factors": _text(tally.factors, "<f8"),
-        "moments": {name: _text(getattr(tally.moments, name), _dtype(name)) for name in _MOMENTS},
-        "size": [tally.size.unit.hex(), tally.size.total.hex()],
-        "n_samples": tally.n_samples,
-        "n_used": tally.n_used,
-        **{name: _text(getattr(tally, name), "<i8") for name in _COUNTS},
+        "factors": _text(summary.factors, "<f8"),
+        "moments": {name: _text(getattr(summary.moments, name), _dtype(name)) for name in _MOMENTS},
+        "size": [summary.size.unit.hex(), summary.size.total.hex()],
+        "n_samples": summary.n_samples,
+        "n_used": summary.n_used,
+        **{name: _text(getattr(summary, name), "<i8") for name in _COUNTS},
     }
 
 
-def tally_from_json(data: dict[str, Any], like: Tally) -> Tally:
-    """The inverse of :func:`tally_to_json`; ``ValueError`` where the numbers do not fit a tally such as ``like``."""
-    found = Tally(
+def summary_from_json(data: dict[str, Any], like: RowSummary) -> RowSummary:
+    """The inverse of :func:`summary_to_json`; ``ValueError`` where the numbers do not fit one like ``like``."""
+    found = RowSummary(
         _array(data["factors"], like.factors, "<f8"),
         Moments(
             **{name: _array(data["moments"][name], getattr(like.moments, name), _dtype(name)) for name in _MOMENTS}

@@ -29,11 +29,11 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.tensors import TensorTerm
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int32]
 
 #: Kinematic viscosity of the case, m²/s.

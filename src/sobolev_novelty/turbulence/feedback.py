@@ -12,16 +12,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import BaseFlow, squashed
 from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult, flow_tensors
 from sobolev_novelty.turbulence.momentum import momentum_system
 from sobolev_novelty.turbulence.newton import newton
-
-FloatArray = npt.NDArray[np.float64]
 
 #: 2 C_μ: the linear part of the stress is −2 C_μ k S.
 LINEAR_COEFFICIENT = 0.18

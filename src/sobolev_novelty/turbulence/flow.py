@@ -11,16 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import CREST_VELOCITY, VISCOSITY, BaseFlow, squashed
 from sobolev_novelty.turbulence.mesh import Mesh, Operators, build_mesh, build_operators, velocity_gradient
 from sobolev_novelty.turbulence.momentum import MomentumSystem, momentum_system
 from sobolev_novelty.turbulence.newton import NewtonOutcome, State, newton
-
-FloatArray = npt.NDArray[np.float64]
 
 #: The smallest load step that is tried before a run is given up.
 SMALLEST_LOAD = 1 / 32

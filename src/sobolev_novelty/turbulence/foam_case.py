@@ -10,11 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.mesh import build_mesh
-
-FloatArray = npt.NDArray[np.float64]
 
 _DIMENSIONS = {
     "U": "[0 1 -1 0 0 0 0]",

@@ -10,13 +10,11 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence.data import VISCOSITY, MeshVelocity
 from sobolev_novelty.turbulence.mesh import build_mesh
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Stations of the profiles, x/H.
 STATIONS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)

@@ -17,9 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 Sparse = sp.csr_array
 

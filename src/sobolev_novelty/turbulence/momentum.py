@@ -23,13 +23,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.turbulence.mesh import Mesh, Operators, Sparse, build_operators, diagonal
-
-FloatArray = npt.NDArray[np.float64]
 
 #: Relaxation of the momentum equation in the OpenFOAM case; it scales the Rhie–Chow term.
 RELAXATION = 0.7

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.turbulence.momentum import MomentumSystem
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 #: Cells the stencil reaches along a mesh line: separators are this wide.

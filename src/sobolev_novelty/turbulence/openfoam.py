@@ -20,15 +20,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, SobolevError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import CREST_VELOCITY, VISCOSITY, BaseFlow
 from sobolev_novelty.turbulence.flow import FlowResult
 from sobolev_novelty.turbulence.foam_case import FoamCase, check_nodes, read_field, write_case
-
-FloatArray = npt.NDArray[np.float64]
 
 SOLVER = "simpleFoam"
 LIBRARIES = (

@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence.flow import flow_tensors
 from sobolev_novelty.turbulence.foam_case import read_values
 from sobolev_novelty.turbulence.mesh import build_mesh, build_operators
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 _FIELDS = "turbulenceCases/testing/case_0p8/0"

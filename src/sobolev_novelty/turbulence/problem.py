@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.projection import conditional_residuals, factor
 from sobolev_novelty.report import NoveltyReport, novelty_of_arrays
@@ -36,7 +37,6 @@ from sobolev_novelty.turbulence.tensors import (
     term_arrays,
 )
 
-FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.projection import factor
 from sobolev_novelty.turbulence.closures import Closure
@@ -29,8 +30,6 @@ from sobolev_novelty.turbulence.newton import Factorisation, nested_dissection
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.selection import Rule, forward
 from sobolev_novelty.turbulence.tensors import TensorTerm, dictionary, monomials
-
-FloatArray = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,13 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
 from sobolev_novelty.turbulence.tensors import TensorTerm, design_matrix, stacked_target
-
-FloatArray = npt.NDArray[np.float64]
 
 #: A candidate whose values keep less than this share of their norm outside the chosen terms is skipped.
 DEPENDENT = 1e-6

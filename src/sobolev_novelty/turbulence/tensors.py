@@ -18,11 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
-
-FloatArray = npt.NDArray[np.float64]
 
 N_CHANNELS = 3
 #: Components of the error: 11, 12, 22, 33, each once.

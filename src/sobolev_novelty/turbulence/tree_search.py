@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.guidance import novelty_penalty
 from sobolev_novelty.projection import residuals_of_factor
@@ -26,7 +26,6 @@ from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.problem import ClosureProblem, Fit
 from sobolev_novelty.turbulence.tensors import N_CHANNELS
 
-FloatArray = npt.NDArray[np.float64]
 TermSet = frozenset[int]
 
 

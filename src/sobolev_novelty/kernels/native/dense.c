@@ -48,7 +48,7 @@ size_t novelty_work(int32_t m) { return (size_t)m * (size_t)m + (size_t)m; }
 int novelty_from_gram(const double *G, int32_t m, const Rules *rules, double *nu, double *work) {
     for (int32_t i = 0; i < m; i++)
         for (int32_t j = i; j < m; j++)
-            work[(int64_t)i * m + j] = G[(int64_t)i * m + j] / sqrt(G[(int64_t)i * m + i]) / sqrt(G[(int64_t)j * m + j]);
+            work[(int64_t)i * m + j] = i == j ? 1.0 : G[(int64_t)i * m + j] / sqrt(G[(int64_t)i * m + i]) / sqrt(G[(int64_t)j * m + j]);
     if (cholesky(work, m, m, 1e-7)) return 1;
     double *column = work + (int64_t)m * m;
     for (int32_t i = 0; i < m; i++) { /* column i of L^-1, whose square is (G^-1)_ii */

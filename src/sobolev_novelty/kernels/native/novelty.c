@@ -323,7 +323,7 @@ static void task(void *pointer, void *own_pointer, int64_t i) {
     double *nu = job->novelty + job->offsets[i], *lengths = job->lengths + job->offsets[i];
     double *triangle = job->triangles ? job->triangles + job->triangle_offsets[i] : NULL;
     job->status[i] = NO_TERMS;
-    job->rows[i] = 0;
+    job->rows[i] = c->call->inputs.n_rows; /* nothing that is not finite */
     if (p.m == 0) return;
     lay_out(&p);
     int useless = gram_of_blocks(&p);

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.render import words
+from sobolev_novelty.render import sentences
 from sobolev_novelty.report import NoveltyReport, novelty, novelty_of_arrays
 
 X = np.linspace(-1.0, 1.0, 200)[:, None]
 
 
-def _data(equation: object, **options: object) -> words.Data:
+def _data(equation: object, **options: object) -> sentences.Data:
     return novelty(equation, X, **options).to_dict()  # type: ignore[arg-type]
 
 
@@ -28,21 +28,21 @@ def _data(equation: object, **options: object) -> words.Data:
     ],
 )
 def test_the_verdict_says_how_many_terms_stand(equation: str, start: str) -> None:
-    assert words.verdict(_data(equation)).startswith(start)
+    assert sentences.verdict(_data(equation)).startswith(start)
 
 
 def test_the_verdict_names_the_low_terms() -> None:
-    assert "the terms x0 and sin(x0) can be imitated" in words.verdict(_data("x0 + sin(x0) + cos(3*x0)"))
+    assert "the terms x0 and sin(x0) can be imitated" in sentences.verdict(_data("x0 + sin(x0) + cos(3*x0)"))
 
 
 def test_a_null_term_is_said_to_be_zero() -> None:
     data = novelty_of_arrays([X[:, 0], 0.0 * X[:, 0]], labels=["a", "b"]).to_dict()
-    assert words.term_verdict(data["terms"][1]) == "null"
-    assert words.verdict(data).endswith("the term b is zero on every row used.")
+    assert sentences.term_verdict(data["terms"][1]) == "null"
+    assert sentences.verdict(data).endswith("the term b is zero on every row used.")
 
 
 def test_rows_and_reasons_are_told() -> None:
-    text = words.rows_text(_data("sqrt(x0) + x0"))
+    text = sentences.rows_text(_data("sqrt(x0) + x0"))
     assert text == "100 of 200 rows were used. Not used: 100 because a term's value is not finite."
 
 
@@ -50,7 +50,7 @@ def test_rebuilt_weights_are_those_of_explain() -> None:
     report: NoveltyReport = novelty("2*sin(x0) + 3*x0 + cos(3*x0)", X)
     expected = {label: weight for label, weight in report.explain(0).parts if abs(weight) > 1e-6}
     data = report.to_dict()
-    found = {data["terms"][j]["term"]: weight for j, weight in words.rebuilt_from(data, 0)}
+    found = {data["terms"][j]["term"]: weight for j, weight in sentences.rebuilt_from(data, 0)}
     assert set(found) <= set(expected) and found
     for label, weight in found.items():
         np.testing.assert_allclose(weight, expected[label], rtol=1e-9)
@@ -58,7 +58,7 @@ def test_rebuilt_weights_are_those_of_explain() -> None:
 
 def test_shares_of_a_row_add_up_to_what_the_others_rebuild() -> None:
     data = _data("sin(x0) + x0 + x0**3 + cos(3*x0)")
-    shares = words.rebuilt_shares(data)
+    shares = sentences.rebuilt_shares(data)
     assert shares is not None
     nu = np.array([term["novelty"] for term in data["terms"]])
     np.testing.assert_allclose(np.sum(shares, axis=1), 1.0 - nu**2, atol=1e-12)
@@ -66,8 +66,8 @@ def test_shares_of_a_row_add_up_to_what_the_others_rebuild() -> None:
 
 @pytest.mark.parametrize("width", [3, 4, 5, 10, 11])
 def test_shortened_labels_fit(width: int) -> None:
-    assert len(words.shorten("sin(x0)*exp(-x1**2)", width)) == width
+    assert len(sentences.shorten("sin(x0)*exp(-x1**2)", width)) == width
 
 
 def test_control_and_direction_characters_are_shown_as_replaced() -> None:
-    assert words.plain("a\x1b[31m\u202eb\nc") == "a�[31m�b c"
+    assert sentences.plain("a\x1b[31m\u202eb\nc") == "a�[31m�b c"

@@ -1,4 +1,4 @@
-"""The regressor over files."""
+"""The regressor over tables."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sobolev_novelty.cli_fit import fit_command, predict_command
-from sobolev_novelty.errors import DataError, ParameterError
+import sobolev_novelty as sn
+from sobolev_novelty.errors import DataError
 from sobolev_novelty.files import read_table
+from sobolev_novelty.table_regression import fit_table, predict_table
+
+
+def _model(max_evaluations: int) -> sn.SymbolicRegressor:
+    return sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=max_evaluations), random_state=0)
 
 
 @pytest.fixture
@@ -26,19 +31,19 @@ def csv(tmp_path: Path) -> Path:
 
 def test_a_table_is_fitted_saved_and_predicted(csv: Path, tmp_path: Path) -> None:
     out = tmp_path / "model.json"
-    summary = fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=200, drop="note", out=out)
+    summary = fit_table(_model(200), csv, target="y", drop=["note"], out=out)
     assert summary.equation == "3*(a/b)"
-    assert summary.r2 > 1 - 1e-12
+    assert summary.r2 is not None and summary.r2 > 1 - 1e-12
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["complexity"] == 5
     assert "3*(a/b)" in str(summary)
-    predictions = predict_command(out, csv, out=tmp_path / "p.csv")
-    np.testing.assert_allclose(predictions["prediction"], read_table(csv).frame["y"], rtol=1e-9)
+    predictions = predict_table(sn.SymbolicRegressor.load(out), csv, out=tmp_path / "p.csv")
+    np.testing.assert_allclose(predictions.values, read_table(csv).frame["y"], rtol=1e-9)
     assert len(read_table(tmp_path / "p.csv").frame) == 60
 
 
 def test_an_unknown_column_is_named(csv: Path) -> None:
-    with pytest.raises(ParameterError, match=r"no column 'z'.*a, b, note, y"):
-        fit_command(csv, target="z", engine="mcts")
+    with pytest.raises(DataError, match=r"no column 'z'.*a, b, note, y"):
+        fit_table(_model(20), csv, target="z")
 
 
 def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
@@ -47,9 +52,9 @@ def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_table_without_the_models_columns_is_refused(csv: Path, tmp_path: Path) -> None:
-    out = tmp_path / "model.json"
-    fit_command(csv, target="y", engine="mcts", time=None, max_evaluations=20, drop="note", out=out)
+    model = _model(20)
+    fit_table(model, csv, target="y", drop=["note"])
     other = tmp_path / "other.csv"
     other.write_text("a,c\n1,2\n")
     with pytest.raises(DataError, match=r"lacks columns.*b"):
-        predict_command(out, other)
+        predict_table(model, other)

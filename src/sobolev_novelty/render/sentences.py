@@ -69,7 +69,7 @@ def number(value: float | None, digits: int = 4) -> str:
 
 
 def novelty_text(value: float | None) -> str:
-    """ν with three decimals; tiny but not zero is said so.
+    """ν with three decimals; a value that is tiny but not zero is shown as such.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def headline(data: Data) -> str:
 
 
 def verdict(data: Data) -> str:
-    """The verdict in words: how many terms stand, and what is the matter with the others."""
+    """The verdict in words: how many terms are supported, and what is wrong with the others."""
     return f"{headline(data)}; {_rest(data)}" if data["status"] == "ok" else f"{headline(data)}. {data['sentence']}"
 
 

@@ -20,9 +20,9 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.geometry import Geometry, n_derivative_rows
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
-from sobolev_novelty.report import DROP_REASONS
-from sobolev_novelty.signatures import Geometry, n_derivative_rows
+from sobolev_novelty.report_source import DROP_REASONS
 from sobolev_novelty.streaming.moments import (
     IntArray,
     Moments,
@@ -73,7 +73,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
+class RowSummary:
     """Sums over the rows seen so far.
 
     Parameters
@@ -100,32 +100,32 @@ class Tally:
     n_finite: IntArray
 
 
-def no_rows(recipe: Recipe) -> Tally:
-    """The tally of nothing."""
+def no_rows(recipe: Recipe) -> RowSummary:
+    """The summary of no rows."""
     m = recipe.n_terms
-    return Tally(
+    return RowSummary(
         np.zeros((recipe.n_blocks, m, m)), no_moments(recipe.programs.n_features), Size(), 0, 0,
         np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
     )  # fmt: skip
 
 
-def merge_tallies(a: Tally, b: Tally) -> Tally:
-    """The tally of both sets of rows."""
-    return Tally(
+def merge_summaries(a: RowSummary, b: RowSummary) -> RowSummary:
+    """The summary of both sets of rows."""
+    return RowSummary(
         combine(a.factors, b.factors) if a.factors.size else a.factors, merge_moments(a.moments, b.moments),
         merge_sizes(a.size, b.size), a.n_samples + b.n_samples, a.n_used + b.n_used, a.dropped + b.dropped,
         a.n_finite + b.n_finite,
     )  # fmt: skip
 
 
-def tally(recipe: Recipe, X: FloatArray) -> Tally:
-    """The tally of a block of shape (n_features, n_samples), tile by tile."""
+def summarise(recipe: Recipe, X: FloatArray) -> RowSummary:
+    """The summary of a block of shape (n_features, n_samples), tile by tile."""
     n, step = X.shape[1], recipe.tile_rows
     tiles = (_tile(recipe, np.ascontiguousarray(X[:, i : i + step])) for i in range(0, n, step))
-    return reduce(merge_tallies, tiles, no_rows(recipe))
+    return reduce(merge_summaries, tiles, no_rows(recipe))
 
 
-def _tile(recipe: Recipe, X: FloatArray) -> Tally:
+def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
     n = X.shape[1]
     rows = kernels.derivatives(recipe.programs, X, recipe.order)  # (m, n_blocks, n)
     dropped = np.zeros(len(DROP_REASONS), np.int64)
@@ -138,7 +138,7 @@ def _tile(recipe: Recipe, X: FloatArray) -> Tally:
         dropped[:] = bad_input.sum(), bad_value.sum(), (~used & ~bad_input & ~bad_value).sum()
         n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
         rows = rows[:, :, used]
-    return Tally(
+    return RowSummary(
         _factors(rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
     )  # fmt: skip
 
@@ -158,8 +158,8 @@ def _factors(rows: FloatArray) -> FloatArray:
     return out
 
 
-def residuals_of_tally(found: Tally, geometry: Geometry) -> Residuals:
-    """Novelty of every term from the tally of all rows (Eq. 2)."""
+def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
+    """Novelty of every term from the summary of all rows (Eq. 2)."""
     scales = found.moments.scales() if geometry.coordinates == "standardized" else np.ones(len(found.moments.count))
     weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
@@ -168,4 +168,4 @@ def residuals_of_tally(found: Tally, geometry: Geometry) -> Residuals:
     result = residuals((unit * weights[:, None, None]).reshape(-1, found.factors.shape[2]))
     with np.errstate(over="ignore"):
         lengths = result.lengths * peak
-    return Residuals(result.nu, lengths, result.is_null, result.R, result.rank)
+    return Residuals(result.nu, lengths, result.is_null, result.R)

@@ -1,0 +1,147 @@
+"""Options that several verbs share, each declared once, in groups that a verb takes as one argument."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from sobolev_novelty.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from sobolev_novelty.table_format import TableFormat
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+_TABLE = "Table: .csv, .tsv, .txt (also .gz, .xz) or .parquet; '-' for standard input."
+TableArgument = Annotated[Path, typer.Argument(metavar="DATA", help=_TABLE)]
+FeaturesOption = Annotated[
+    str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all numeric ones.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FormatOptions:
+    """How a text table is written."""
+
+    separator: Annotated[
+        str | None, typer.Option(help="What separates the columns: one character, tab or space. Default: guessed.")
+    ] = None
+    decimal: Annotated[str | None, typer.Option(help="Decimal mark: . or ,. Default: guessed.")] = None
+    encoding: Annotated[str | None, typer.Option(help="Encoding, such as latin-1. Default: guessed.")] = None
+    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")] = (
+        False
+    )
+
+    def table_format(self) -> TableFormat:
+        """The same for the library."""
+        from sobolev_novelty.table_format import TableFormat
+
+        return TableFormat(self.separator, self.decimal, self.encoding, not self.no_header)
+
+
+@dataclass(frozen=True, slots=True)
+class EquationOptions:
+    """An equation, a table, and how one is written in the columns of the other."""
+
+    equation: Annotated[
+        str, typer.Argument(metavar="EQUATION", help="Formula as text, '-' for standard input; left out with --file.")
+    ]
+    data: Annotated[Path | None, typer.Argument(metavar="DATA", help=_TABLE)] = None
+    file: Annotated[
+        str | None, typer.Option("--file", help="Read the equation from this file, '-' for standard input.")
+    ] = None
+    target: Annotated[str | None, typer.Option(help="Column that the equation predicts: not an input.")] = None
+    features: FeaturesOption = None
+    variables: Annotated[
+        str, typer.Option(help="How the equation writes inputs: auto, names, x0 (from zero) or x1 (from one).")
+    ] = "auto"
+    dialect: Annotated[str, typer.Option(help="plain, or gplearn for its protected operators.")] = "plain"
+
+    @property
+    def path(self) -> Path:
+        """Where the table is."""
+        if self.file is not None and self.data is not None:
+            raise ParameterError("Give the equation as an argument or with --file, not both.")
+        path = self.data if self.file is None else Path(self.equation)
+        if path is None:
+            raise ParameterError("DATA is missing: give EQUATION and DATA, or DATA and --file.")
+        if str(path) == "-" and "-" in (self.file, self.equation if self.file is None else ""):
+            raise ParameterError("The equation and the table cannot both come from standard input.")
+        return path
+
+    def text(self) -> str:
+        """The equation as it was written; reads it where it is in a file or comes from standard input."""
+        if self.file is not None:
+            return _text_of(self.file)
+        return _text_of("-") if self.equation == "-" else self.equation
+
+    def matching(self) -> dict[str, Any]:
+        """Arguments of :func:`sobolev_novelty.matching.match_equation`."""
+        return {
+            "target": self.target, "features": listed(self.features), "variables": self.variables,
+            "dialect": self.dialect,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureOptions:
+    """How novelty is measured."""
+
+    order: Annotated[int, typer.Option(help="Highest derivative that is compared: 0, 1 or 2.")] = 1
+    tau: Annotated[float | None, typer.Option(help="Threshold of the verdict. Default: 1/√10.")] = None
+
+    def arguments(self) -> dict[str, Any]:
+        """The same for the library."""
+        return {"order": self.order} | ({} if self.tau is None else {"tau": self.tau})
+
+
+def with_groups(handler: Callable[..., None]) -> Callable[..., None]:
+    """A handler as typer reads it: every argument that is a group of options becomes the options of the group."""
+    hints = get_type_hints(handler, include_extras=True)
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
+    parameters: dict[str, inspect.Parameter] = {}
+    for name, parameter in inspect.signature(handler).parameters.items():
+        members = inspect.signature(groups[name]).parameters if name in groups else {name: parameter}
+        known = get_type_hints(groups[name], include_extras=True) if name in groups else hints
+        parameters |= {
+            member: p.replace(annotation=known[member], kind=inspect.Parameter.KEYWORD_ONLY)
+            for member, p in members.items()
+        }
+
+    @wraps(handler)
+    def command(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{member.name: given.pop(member.name) for member in fields(group)})
+        handler(**given)
+
+    command.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
+    return command
+
+
+def listed(names: str | None) -> list[str] | None:
+    """Names separated by commas."""
+    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+
+
+def table_source(data: Path) -> Path | IO[bytes]:
+    """A file, or standard input for ``-``."""
+    return sys.stdin.buffer if str(data) == "-" else data
+
+
+def _text_of(file: str) -> str:
+    try:
+        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"'{file}' is not text: {error.reason}. Save the equation as UTF-8.") from error
+    if not text.strip():
+        raise DataError(
+            f"{'Standard input' if file == '-' else repr(file)} holds no equation. Write one formula there."
+        )
+    return text.strip()

@@ -1,0 +1,58 @@
+"""Paths are checked before the work; a result is never lost."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.output import check_output, write_or_rescue
+
+
+def test_a_path_that_will_do_passes(tmp_path: Path) -> None:
+    check_output(tmp_path / "new.json", [".json"])
+    (tmp_path / "OLD.JSON").write_text("{}")
+    check_output(tmp_path / "OLD.JSON", [".json"])
+    check_output(tmp_path / "anything")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("model.txt", "'out' must end in .json or .tex. Got"),
+        ("model", "'out' must end in .json or .tex. Got"),
+        ("none/model.json", "'out': the folder '.*none' does not exist. Make it, or give another path."),
+        ("folder.json", "'out': '.*folder.json' is a folder. Give the path of a file."),
+    ],
+)
+def test_a_path_that_will_not_do_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.json").mkdir()
+    with pytest.raises(ParameterError, match=message):
+        check_output(tmp_path / name, [".json", ".tex"])
+
+
+def test_a_folder_without_permission_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ParameterError, match="'checkpoint': '.*c.json' cannot be written. Check its permissions"):
+        check_output(tmp_path / "c.json", [".json"], "checkpoint")
+
+
+def test_a_result_that_can_be_written_is_where_it_was_wanted(tmp_path: Path) -> None:
+    assert write_or_rescue(tmp_path / "a.txt", lambda path: path.write_text("42")) == (str(tmp_path / "a.txt"), "")
+
+
+def test_a_result_that_cannot_be_written_is_in_the_temporary_folder(tmp_path: Path) -> None:
+    path, problem = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
+    assert path is not None and Path(path).name == "a.txt" and Path(path).read_text() == "42"
+    assert f"The result is in '{path}'." in problem and "could not be written (No such" in problem
+
+
+def test_where_nothing_can_be_written_the_result_is_still_returned_to_the_caller(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path / "neither"))
+    path, problem = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
+    assert path is None and "Nor could the temporary folder" in problem
