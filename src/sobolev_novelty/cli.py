@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 from sobolev_novelty.errors import DataError, ParameterError, ParseError, SobolevError
+from sobolev_novelty.search.registry import engine_names
 
 if TYPE_CHECKING:
     from sobolev_novelty.file_chunks import FileChunks
@@ -342,7 +343,7 @@ def accepts(
 def fit(
     data: Annotated[Path, typer.Argument(help="Table with a header: CSV, TSV or parquet.")],
     target: Annotated[str, typer.Option(help="Column to be explained; all others are inputs.")],
-    engine: Annotated[str, typer.Option(help="genetic or mcts.")] = "genetic",
+    engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
     evaluations: Annotated[int | None, typer.Option(help="Forms fitted at most.")] = None,

@@ -21,7 +21,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.guidance import novelty_penalty, without_weakest
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.report import NoveltyReport, conditional_novelty, novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
@@ -30,7 +30,6 @@ from sobolev_novelty.search.grammar import OUTERS, Product, Writer
 from sobolev_novelty.search.holes import Hole, Partial, Pursuit, Step, open_hole, power_law, write_form
 from sobolev_novelty.search.library import Library, make_library
 from sobolev_novelty.signatures import Status
-from sobolev_novelty.terms import sum_of_terms
 
 #: Rows on which terms are screened, and on which novelty is computed.
 SCREEN_ROWS = 300
@@ -69,20 +68,20 @@ class Node:
 class TreeState(State):
     """Tree, library and what was proposed last."""
 
-    problem: Problem | None = None
-    root: Node | None = None
-    library: Library | None = None
-    writer: Writer | None = None
-    products: dict[Expression, Product] = field(default_factory=dict)
-    y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    problem: Problem
+    root: Node
+    library: Library
+    writer: Writer
+    products: dict[Expression, Product]
+    y: FloatArray
+    novelty_sample: Sample
     holes: dict[tuple[Step, ...], Hole | None] = field(default_factory=dict)
     pending: list[tuple[Node, list[Expression]]] = field(default_factory=list)
     trial: tuple[Expression, Node, Candidate] | None = None
     elite: list[Candidate] = field(default_factory=list)
-    novelty_sample: Sample | None = None
 
 
-class MCTS(Engine):
+class MCTS(Engine[TreeState]):
     """Tree search over partial expressions.
 
     Parameters
@@ -140,9 +139,7 @@ class MCTS(Engine):
             novelty_sample=problem.sample.rows(_spread(problem.sample.n_samples, NOVELTY_ROWS, rng)),
         )
 
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
-        assert isinstance(state, TreeState)
-        assert state.root is not None
+    def propose(self, state: TreeState, rng: np.random.Generator) -> list[Expression]:
         state.pending = []
         proposals: list[Expression] = [] if state.trial is None else [state.trial[0]]
         for _ in range(self.n_rollouts):
@@ -152,8 +149,7 @@ class MCTS(Engine):
             proposals += forms
         return proposals or [Expression.of(1.0)]
 
-    def observe(self, state: State, scored: list[Candidate]) -> State:
-        assert isinstance(state, TreeState)
+    def observe(self, state: TreeState, scored: list[Candidate]) -> TreeState:
         by_form = {candidate.form: candidate for candidate in scored}
         if self.guidance is None:
             for node, forms in state.pending:
@@ -206,14 +202,13 @@ class MCTS(Engine):
 
     def _complementarity(self, state: TreeState, terms: list[Expression], given: Sequence[Expression]) -> FloatArray:
         """Factors of the gains: below 1 for terms that the given ones nearly rebuild in value and slope (Sec. 4.2)."""
-        if self.guidance is None or not given or state.novelty_sample is None:
+        if self.guidance is None or not given:
             return np.ones(len(terms))
         state.n_novelty_calls += 1
         nu = conditional_novelty(terms, list(given), state.novelty_sample, order=self.guidance.order)
         return np.nan_to_num(np.minimum(1.0, nu / self.guidance.tau), nan=1.0)
 
     def _steps(self, state: TreeState, partial: Partial, hole: Hole) -> list[Step]:
-        assert state.writer is not None
         last = partial.steps[-1] if partial.steps else None
         steps: list[Step] = []
         if not isinstance(last, str) or last.startswith(("exp", "inverse")):
@@ -226,8 +221,6 @@ class MCTS(Engine):
         if steps in state.holes:
             hole = state.holes.pop(steps)
         else:
-            assert state.library is not None
-            assert state.writer is not None
             hole = open_hole(steps, state.y, state.library, state.writer)
         state.holes[steps] = hole  # most recently used last
         while len(state.holes) > MAX_HOLES:
@@ -250,7 +243,7 @@ class MCTS(Engine):
                 partial, hole = (partial, hole) if inner is None else (further, inner)
             forms += self._power_laws(state, partial, hole)
         forms += self._completions(state, partial, hole, rng, is_first=node.visits <= 1)
-        limit = 60 if state.problem is None else state.problem.max_complexity
+        limit = state.problem.max_complexity
         return [form for form in dict.fromkeys(forms) if form is not None and form.complexity <= limit]
 
     def _power_laws(self, state: TreeState, partial: Partial, hole: Hole) -> Iterable[Expression | None]:
@@ -260,7 +253,6 @@ class MCTS(Engine):
                 yield self._written(state, partial, hole, Product(powers))
 
     def _written(self, state: TreeState, partial: Partial, hole: Hole, product: Product) -> Expression | None:
-        assert state.writer is not None
         term = state.writer.product(product)
         b = None if term is None else hole.coefficients([term])
         if term is None or b is None:
@@ -310,7 +302,6 @@ class MCTS(Engine):
         return forms
 
     def _complete(self, state: TreeState, partial: Partial, hole: Hole) -> Expression | None:
-        assert state.writer is not None
         if not partial.terms:
             return None
         b = hole.coefficients(partial.terms)
@@ -338,8 +329,8 @@ class MCTS(Engine):
             if report is not None and (top is None or reward > top[0]):
                 top = (reward, node, candidate, report)
         if top is not None:
-            assert state.writer is not None
-            reduced = _without_weakest(top[3], state.writer)
+            shorter = without_weakest(top[3])
+            reduced = None if shorter is None else state.writer.rewritten(shorter)
             state.trial = None if reduced is None else (reduced, top[1], top[2])
 
     def _select(
@@ -353,7 +344,7 @@ class MCTS(Engine):
         for candidate in ranked:
             if best is not None and candidate.score <= best[0]:
                 break
-            penalty, report = self._penalty(state, candidate)
+            penalty, report = _penalty(state, candidate, guidance)
             guided = candidate.score - guidance.weight * penalty
             if best is None or guided > best[0]:
                 best = (guided, candidate, report)
@@ -366,27 +357,25 @@ class MCTS(Engine):
         form, node, before = state.trial
         after = by_form.get(form)
         if after is not None and after.score >= before.score:
-            _backpropagate(node, after.score - guidance.weight * self._penalty(state, after)[0])
+            _backpropagate(node, after.score - guidance.weight * _penalty(state, after, guidance)[0])
         state.trial = None
-
-    def _penalty(self, state: TreeState, candidate: Candidate) -> tuple[float, NoveltyReport | None]:
-        """Mean squared shortfall of the novelties, 1 where they cannot be computed; and the report."""
-        assert self.guidance is not None
-        assert state.novelty_sample is not None
-        state.n_novelty_calls += 1
-        report = novelty(candidate.expression, state.novelty_sample, order=self.guidance.order, tau=self.guidance.tau)
-        if report.status is not Status.OK:
-            return 1.0, None
-        return novelty_penalty(report.nu, self.guidance.tau), report
 
     def _learn(self, state: TreeState, scored: Sequence[Candidate]) -> None:
         """Terms of the best candidates join the library."""
-        assert state.library is not None
         pool = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0}
         state.elite = sorted(pool.values(), key=lambda c: -c.score)[:N_TEACHERS]
         state.library.learn(
             term for c in state.elite for term in split_form(c.expression).terms if 1 < term.complexity <= 20
         )
+
+
+def _penalty(state: TreeState, candidate: Candidate, guidance: SobolevGuidance) -> tuple[float, NoveltyReport | None]:
+    """Mean squared shortfall of the novelties, 1 where they cannot be computed; and the report."""
+    state.n_novelty_calls += 1
+    report = novelty(candidate.expression, state.novelty_sample, order=guidance.order, tau=guidance.tau)
+    if report.status is not Status.OK:
+        return 1.0, None
+    return novelty_penalty(report.nu, guidance.tau), report
 
 
 def _visited(node: Node) -> Node:
@@ -438,7 +427,6 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
     if len(sure) > 1:
         steps += [Product((power,)) for power in sure]
         steps += [Product(tuple(p for p in sure if p is not power)) for power in sure] if len(sure) > 2 else []
-    assert state.library is not None
     atoms = [p for p in state.library.products if p is not None and not p.powers and len(p.atoms) == 1]
     screened = Pursuit.start(hole).gains()
     index = {p: i for i, p in enumerate(state.library.products) if p is not None}
@@ -451,12 +439,3 @@ def _is_sum_of_two(atom: Expression) -> bool:
     """x0 + x1, x0 - x1, or one over it."""
     names = {token.name for token in atom.tokens if isinstance(token, Operator)}
     return bool(names & {"add", "sub"}) and names <= {"add", "sub", "inv", "div"} and len(atom.variables) == 2
-
-
-def _without_weakest(report: NoveltyReport, writer: Writer) -> Expression | None:
-    """The expression without its low-novelty term of smallest independent contribution; None where all are novel."""
-    low = np.flatnonzero(report.nu < report.tau)
-    if len(low) == 0 or report.terms is None or len(report.terms) < 2:
-        return None
-    weakest = min(low, key=lambda i: float(report.contribution[i]))
-    return writer.rewritten(sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest]))
