@@ -159,9 +159,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = self._search(problem, budget, rng, saved, self._writer(prepared))
         self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
         if saved is not None:
-            saved.write(
-                result.front, result.n_evaluations, result.n_novelty_calls, result.seconds, self._writer(prepared)
-            )
+            saved.write(result, self._writer(prepared))
             self.n_evaluations_ += saved.n_evaluations
             self.n_novelty_calls_ += saved.n_novelty_calls
         return self
