@@ -67,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """What callbacks are told after each batch."""
+    """What callbacks are told after each round."""
 
     front: ParetoFront
     n_evaluations: int
@@ -126,7 +126,7 @@ def run(
     n_jobs : int
         Threads of the fitting kernel; the result does not depend on it.
     callbacks : sequence of callable
-        Called with a :class:`Progress` after each batch; one that returns True ends the search.
+        Called with a :class:`Progress` after each round; one that returns True ends the search.
 
     Examples
     --------

@@ -91,7 +91,7 @@ class MCTS(Engine[TreeState]):
     exploration : float
         Weight of the exploration term of the upper confidence bound.
     n_rollouts : int
-        Rollouts a round; their forms are fitted in one call.
+        Rollouts per round; their forms are fitted in one call.
     max_terms : int
         Terms of the innermost sum at most.
     max_steps : int
