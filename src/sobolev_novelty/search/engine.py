@@ -30,23 +30,9 @@ from sobolev_novelty.scoring import choice_rank
 
 #: Operators engines may use unless told otherwise.
 DEFAULT_OPERATORS = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "neg",
-    "square",
-    "cube",
-    "sqrt",
-    "inv",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tanh",
-    "arcsin",
-    "arccos",
-)
+    "add", "sub", "mul", "div", "neg", "square", "cube", "sqrt", "inv",
+    "exp", "log", "sin", "cos", "tanh", "arcsin", "arccos",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
