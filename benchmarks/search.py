@@ -41,10 +41,10 @@ def ours(engine: str, novelty: bool, **options: object) -> Callable[[float, int]
 
     def run(seconds: float, seed: int) -> dict[str, float]:
         from sobolev_novelty import SymbolicRegressor
-        from sobolev_novelty.search.storage import engine_named
+        from sobolev_novelty.search.registry import engine_named
 
         X, y = data()
-        chosen = engine_named(engine).set_params(**options)
+        chosen = engine_named(engine, **options)
         begin = time.process_time()
         model = SymbolicRegressor(engine=chosen, novelty=novelty, timeout=seconds, random_state=seed, verbose=False)
         model.fit(X, y)

@@ -67,7 +67,7 @@ if find_spec("pyoperon"):
     )  # fmt: skip
     operon.fit(X.copy(), y.copy())
     front = [peers.pyoperon.from_pyoperon(operon, tree=entry["tree"]) for entry in operon.pareto_front_]
-    scores = [base_score(nmse(y, sn.evaluate(e, X)), e.complexity) for e in front]
+    scores = [base_score(nmse(y, sn.evaluate(e, X)), e.complexity, len(y)) for e in front]
     by_error = min(front, key=lambda e: nmse(y, sn.evaluate(e, X)))
     by_signal = sn.rerank(front, X, scores)[0].candidate
     print(f"pyoperon, {len(front)} on the front")

@@ -248,7 +248,7 @@ def test_demo_shows_prunes_and_writes_a_page(run: Run, tmp_path: Path) -> None:
     assert by_title["A law of physics"]["report"]["n_qualified"] == 3
     assert by_title["A formula that a search made too long"]["report"]["n_qualified"] == 1
     assert by_title["The same formula on wider data"]["report"]["n_qualified"] == 4
-    assert by_title["Pruning"]["deleted"] == ["x"]
+    assert by_title["Pruning"]["deleted"] == ["x**3", "x"]
     assert by_title["The corpus filter"]["accepted"] == [False, True]
     assert "Which terms does your data support?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     case = by_title["Known laws"]

@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sobolev_novelty.scoring import PARSIMONY, base_score, expected_error, nmse
+from sobolev_novelty.scoring import (
+    PARSIMONY,
+    base_score,
+    choice_rank,
+    expected_error,
+    merged_rows,
+    n_distinct_rows,
+    nmse,
+)
 
 
 @given(st.integers(0, 10**6), st.floats(-100.0, 100.0), st.floats(0.1, 100.0))
@@ -28,7 +36,7 @@ def test_the_mean_has_normalised_error_one() -> None:
 def test_a_prediction_out_of_range_has_infinite_error_and_score_zero(bad: float) -> None:
     error = nmse(np.arange(3.0), np.array([0.0, bad, 1.0]))
     assert error == np.inf
-    assert base_score(error, 3) == 0.0
+    assert base_score(error, 3, 100) == 0.0
 
 
 def test_a_constant_target_is_matched_or_not() -> None:
@@ -47,10 +55,11 @@ def test_weights_are_repetitions() -> None:
 
 @given(st.floats(0.0, 1e6), st.integers(0, 200))
 def test_a_node_costs_a_factor_and_error_lowers_the_score(error: float, complexity: int) -> None:
-    score = base_score(error, complexity)
+    score = base_score(error, complexity, np.inf)
     assert 0.0 < score <= 1.0
-    np.testing.assert_allclose(base_score(error, complexity + 1), PARSIMONY * score)
-    assert base_score(error + 1.0, complexity) < score
+    np.testing.assert_allclose(base_score(error, complexity + 1, np.inf), PARSIMONY * score)
+    assert base_score(error + 1.0, complexity, np.inf) < score
+    assert base_score(error, complexity, 300) == base_score(expected_error(error, complexity, 300), complexity, np.inf)
 
 
 @given(st.floats(0.0, 1e6), st.integers(1, 300), st.integers(2, 10_000))
@@ -65,3 +74,34 @@ def test_the_error_to_expect_is_not_below_the_error_seen_and_falls_with_rows(
 
 def test_on_many_rows_the_error_to_expect_is_the_error_seen() -> None:
     np.testing.assert_allclose(expected_error(0.3, 20, 10**6), 0.3, rtol=1e-4)
+
+
+def test_a_weight_of_two_and_a_row_given_twice_are_one_row_of_the_same_joint_weight() -> None:
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    y = X.sum(axis=1)
+    weights = np.array([1.0, 2.0, 1.0, 0.0, 3.0, 1.0])
+    repeated = np.repeat(np.arange(6), weights.astype(int))
+    np.random.default_rng(1).shuffle(repeated)
+    for left, right in zip(merged_rows(X, y, weights), merged_rows(X[repeated], y[repeated]), strict=True):
+        assert left is not None
+        assert right is not None
+        np.testing.assert_allclose(left, right, rtol=1e-14)
+
+
+def test_equal_weights_are_no_weights() -> None:
+    X = np.random.default_rng(0).normal(size=(6, 2))
+    assert merged_rows(X, X[:, 0], np.full(6, 7.0))[2] is None
+
+
+@given(st.integers(1, 5), st.booleans())
+def test_a_table_given_several_times_has_the_rows_of_one(times: int, is_rounded: bool) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    X[3, 0] = np.nan
+    y = np.round(X[:, 1]) if is_rounded else X[:, 1]
+    assert n_distinct_rows(np.tile(X, (times, 1)), np.tile(y, times)) == 30
+
+
+def test_an_exact_fit_is_not_given_up_for_a_shorter_approximation() -> None:
+    exact, longer, rough = (1e-26, 12), (1e-27, 13), (1e-9, 5)
+    ranked = sorted((exact, longer, rough), key=lambda c: choice_rank(c[0], base_score(*c, 100)), reverse=True)
+    assert ranked == [exact, longer, rough]

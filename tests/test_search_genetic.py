@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
-import pytest
 
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluate import evaluate
@@ -23,15 +22,9 @@ from sobolev_novelty.search.variation import (
     random_genome,
     random_tree,
 )
-from sobolev_novelty.testing import check_engine
 
 X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
 VOCABULARY = Vocabulary.of(("x0", "x1"), (1.0, 2.0), DEFAULT_OPERATORS, max_terms=4, max_term_size=20)
-
-
-@pytest.mark.parametrize("guidance", [None, SobolevGuidance()])
-def test_the_genetic_engine_keeps_the_contract(guidance: SobolevGuidance | None) -> None:
-    check_engine(Genetic(population_size=30, n_offspring=20, guidance=guidance))
 
 
 def test_random_trees_have_about_the_size_asked_for_and_contain_a_variable() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 import pytest
 
@@ -9,7 +13,7 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.scoring import base_score, expected_error, nmse
+from sobolev_novelty.scoring import base_score, nmse
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fits import simple_number
 from sobolev_novelty.search.front import ParetoFront, select
@@ -19,25 +23,62 @@ X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
 SAMPLE = Sample(X, ("x0", "x1"))
 
 
-class Scripted(Engine):
+@dataclass(slots=True)
+class Script(State):
+    round: int = 0
+    seen: list[Candidate] = field(default_factory=list)
+
+
+class Scripted(Engine[Script]):
     """Proposes what it is told, round by round, and remembers what it saw in the state."""
 
     def __init__(self, rounds: tuple[tuple[str, ...], ...] = (), guidance: SobolevGuidance | None = None) -> None:
         self.rounds = rounds
         self.guidance = guidance
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> State:
-        return State(extra={"round": 0, "seen": []})
+    def start(self, problem: Problem, rng: np.random.Generator) -> Script:
+        return Script()
 
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
-        position = state.extra["round"]
-        return [parse(text) for text in self.rounds[position]] if position < len(self.rounds) else []
+    def propose(self, state: Script, rng: np.random.Generator) -> list[Expression]:
+        return [parse(text) for text in self.rounds[state.round]] if state.round < len(self.rounds) else []
 
-    def observe(self, state: State, scored: list[Candidate]) -> State:
+    def observe(self, state: Script, scored: list[Candidate]) -> Script:
         if scored and str(scored[0].form) == "interrupt":
             raise KeyboardInterrupt
-        state.extra["round"] += 1
-        state.extra["seen"] += scored
+        state.round += 1
+        state.seen += scored
+        return state
+
+
+@dataclass(slots=True)
+class Waiting(State):
+    problem: Problem
+    n_answers: int = 0
+
+
+class Slow(Engine[Waiting]):
+    """Waits before each form, as for a language model; ``is_considerate`` waits no longer than there is time."""
+
+    def __init__(
+        self, wait: float = 0.5, is_considerate: bool = False, guidance: SobolevGuidance | None = None
+    ) -> None:
+        self.wait = wait
+        self.is_considerate = is_considerate
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> Waiting:
+        return Waiting(problem)
+
+    def propose(self, state: Waiting, rng: np.random.Generator) -> Iterator[Expression]:
+        for _ in range(3):
+            remaining = state.problem.deadline.remaining
+            if self.is_considerate and remaining < self.wait:
+                return
+            time.sleep(self.wait)
+            state.n_answers += 1
+            yield parse(f"sin({state.n_answers}.5*x0)")
+
+    def observe(self, state: Waiting, scored: list[Candidate]) -> Waiting:
         return state
 
 
@@ -60,7 +101,7 @@ def test_the_printed_expression_has_the_reported_error() -> None:
     for candidate in result.front:
         error = nmse(y, evaluate(candidate.expression, SAMPLE))
         np.testing.assert_allclose(candidate.nmse, error, rtol=1e-6)
-        expected = base_score(expected_error(error, candidate.complexity, len(y)), candidate.complexity)
+        expected = base_score(error, candidate.complexity, len(y))
         np.testing.assert_allclose(candidate.score, expected, rtol=1e-6)
 
 
@@ -116,6 +157,36 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     assert len(result.front) >= 2
 
 
+def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted() -> None:
+    begin = time.monotonic()
+    result = run(Problem(SAMPLE, X[0] ** X[1]), Slow(0.5), Budget(seconds=2.0), np.random.default_rng(0))
+    assert time.monotonic() - begin < 2.6
+    assert result.stop_reason == "The budget of 2 seconds is spent."
+    assert 3 <= result.n_evaluations <= 4  # the constant, and an answer every half second while there is time
+
+
+def test_an_engine_that_would_wait_too_long_can_ask_how_much_time_is_left() -> None:
+    begin = time.monotonic()
+    engine = Slow(20.0, is_considerate=True)
+    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=1.0), np.random.default_rng(0))
+    assert time.monotonic() - begin < 1.0
+    assert result.stop_reason == "The engine has nothing more to propose."
+    assert result.best is not None
+
+
+def test_without_a_time_budget_a_slow_engine_is_waited_for() -> None:
+    engine = Slow(0.01, is_considerate=True)
+    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(max_evaluations=6), np.random.default_rng(0))
+    assert result.n_evaluations == 6
+
+
+def test_where_the_time_is_over_before_the_engine_starts_the_guesses_are_fitted() -> None:
+    problem = Problem(SAMPLE, X[0] ** 2, guesses=(parse("x0*x0"),))
+    result = run(problem, Slow(20.0), Budget(seconds=1e-9), np.random.default_rng(0))
+    assert result.best is not None and result.best.nmse < 1e-20
+    assert result.seconds < 5.0
+
+
 def test_a_callback_sees_progress_and_may_stop() -> None:
     seen: list[Progress] = []
 
@@ -143,7 +214,7 @@ def test_weights_count_in_the_fit() -> None:
 def test_the_choice_prefers_an_exact_fit_and_then_the_score() -> None:
     def candidate(text: str, error: float) -> Candidate:
         expression = parse(text)
-        return Candidate(expression, expression, error, base_score(error, expression.complexity))
+        return Candidate(expression, expression, error, base_score(error, expression.complexity, 80))
 
     rough, fine, exact = candidate("x0", 1e-8), candidate("x0 + x1", 1e-9), candidate("x0 + x1 + x0*x1*x0", 1e-28)
     assert select(ParetoFront((rough, fine))) is rough

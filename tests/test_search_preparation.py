@@ -6,26 +6,9 @@ import numpy as np
 
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.polish import BLOCK_ROWS, polished, relative_error
-from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_ROWS, chosen_columns, merged_rows, prepare
+from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_ROWS, chosen_columns, prepare
 
 RNG = np.random.default_rng
-
-
-def test_a_weight_of_two_and_a_row_given_twice_are_the_same_problem() -> None:
-    X = RNG(0).normal(size=(6, 2))
-    y = X.sum(axis=1)
-    weights = np.array([1.0, 2.0, 1.0, 0.0, 3.0, 1.0])
-    repeated = np.repeat(np.arange(6), weights.astype(int))
-    RNG(1).shuffle(repeated)
-    for left, right in zip(merged_rows(X, y, weights), merged_rows(X[repeated], y[repeated], None), strict=True):
-        assert left is not None
-        assert right is not None
-        np.testing.assert_allclose(left, right, rtol=1e-14)
-
-
-def test_equal_weights_are_no_weights() -> None:
-    X = RNG(0).normal(size=(6, 2))
-    assert merged_rows(X, X[:, 0], np.full(6, 7.0))[2] is None
 
 
 def test_long_tables_are_sampled() -> None:
@@ -33,6 +16,10 @@ def test_long_tables_are_sampled() -> None:
     prepared = prepare(X, X[:, 0], None, RNG(0))
     assert prepared.sample.n_samples == MAX_ROWS
     assert not prepared.is_complete
+    assert prepared.n_rows == 3 * MAX_ROWS
+    twice = prepare(np.tile(X, (2, 1)), np.tile(X[:, 0], 2), None, RNG(0))
+    assert twice.n_rows == 3 * MAX_ROWS
+    np.testing.assert_array_equal(twice.sample.X, prepared.sample.X)
 
 
 def test_wide_tables_keep_the_columns_that_matter_and_drop_constant_ones() -> None:

@@ -1,12 +1,10 @@
-"""The regressor: scikit-learn's contract, names, weights, storage, resuming."""
+"""The regressor: scikit-learn's contract, names, weights, threads."""
 
 from __future__ import annotations
 
-import json
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,9 +12,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.search.engine import SobolevGuidance
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.mcts import MCTS
 from sobolev_novelty.search.regressor import SymbolicRegressor
@@ -79,29 +79,6 @@ def test_exports_agree_with_the_equation(fitted: SymbolicRegressor) -> None:
     assert fitted.plot().axes
 
 
-def test_a_saved_model_predicts_the_same(
-    fitted: SymbolicRegressor, table: tuple[pd.DataFrame, np.ndarray], tmp_path: Path
-) -> None:
-    fitted.save(tmp_path / "model.json")
-    loaded = SymbolicRegressor.load(tmp_path / "model.json")
-    np.testing.assert_array_equal(loaded.predict(table[0]), fitted.predict(table[0]))
-    pd.testing.assert_frame_equal(loaded.equations_, fitted.equations_, check_dtype=False)
-    assert loaded.budget == SMALL
-    with pytest.raises(ParameterError, match="give 'X'"):
-        loaded.novelty_report()
-    assert len(loaded.novelty_report(table[0])) >= 1
-
-
-def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.json"
-    path.write_text("[1, 2]")
-    with pytest.raises(DataError, match="JSON object"):
-        SymbolicRegressor.load(path)
-    path.write_text(json.dumps({"format": "x"}))
-    with pytest.raises(DataError, match="not a saved model"):
-        SymbolicRegressor.load(path)
-
-
 def test_pickle_and_clone_work(fitted: SymbolicRegressor, table: tuple[pd.DataFrame, np.ndarray]) -> None:
     twin = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(twin.predict(table[0]), fitted.predict(table[0]))
@@ -148,20 +125,6 @@ def test_a_warm_start_is_never_worse() -> None:
     assert model.fit(X, y).equations_["loss"].min() <= before * (1 + 1e-9)
 
 
-def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
-    X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 3))
-    y = X[:, 0] ** 2.3 + np.log(X[:, 1] + X[:, 2]) * X[:, 0]
-    path = tmp_path / "run.json"
-    first = regressor(budget=Budget(max_evaluations=150)).fit(X, y, checkpoint=path)
-    content = json.loads(path.read_text())
-    assert content["n_evaluations"] == first.n_evaluations_
-    second = regressor(budget=Budget(max_evaluations=400)).fit(X, y, checkpoint=path)
-    assert second.n_evaluations_ == 400
-    assert second.equations_["loss"].min() <= first.equations_["loss"].min() * (1 + 1e-9)
-    with pytest.raises(DataError, match="other data"):
-        regressor().fit(X, y + 1.0, checkpoint=path)
-
-
 def test_a_constant_target_gives_the_constant() -> None:
     model = regressor().fit(np.arange(10.0)[:, None], np.full(10, 4.0))
     assert str(model.expression_) == "4"
@@ -175,6 +138,72 @@ def test_weights_decide_between_two_laws() -> None:
     assert str(regressor().fit(X, y, sample_weight=weights).expression_) == "square(x0)"
     with pytest.raises(ParameterError, match="not be negative"):
         regressor().fit(X, y, sample_weight=-weights)
+
+
+@pytest.mark.parametrize("seed", [2, 6])
+def test_a_table_given_ten_times_gives_the_equation_of_one(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.0, 1.0, (40, 2))
+    y = X[:, 0] ** 2 + X[:, 1] + 0.25 * rng.normal(size=40)
+    once = regressor(engine="genetic").fit(X, y)
+    again = regressor(engine="genetic").fit(np.tile(X, (10, 1)), np.tile(y, 10))
+    assert again.expression_ == once.expression_
+    pd.testing.assert_frame_equal(again.equations_, once.equations_)
+
+
+def test_a_row_of_weight_two_is_a_row_given_twice() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1.0, 1.0, (40, 2))
+    y = X[:, 0] ** 2 + X[:, 1] + 0.25 * rng.normal(size=40)
+    weights = rng.integers(0, 4, 40)
+    rows = np.repeat(np.arange(40), weights)
+    weighted, repeated = regressor().fit(X, y, sample_weight=weights), regressor().fit(X[rows], y[rows])
+    assert weighted.expression_ == repeated.expression_
+    pd.testing.assert_frame_equal(weighted.equations_, repeated.equations_)
+
+
+def test_the_choice_is_the_one_of_the_loop_with_its_score() -> None:
+    rng = np.random.default_rng(6)
+    X = np.tile(rng.uniform(-1.0, 1.0, (40, 2)), (3, 1))
+    y = X[:, 0] ** 2 + X[:, 1] + 0.25 * np.tile(rng.normal(size=40), 3)
+    model = regressor().fit(X, y)
+    chosen = model.equations_.loc[model.equations_["score"].idxmax(), "expression"]
+    assert chosen == model.expression_
+
+
+class Watching(Engine[State]):
+    """Notes the threads of linear algebra while it is asked."""
+
+    seen: list[set[int]] = []  # noqa: RUF012  a class attribute, because the regressor clones engines
+
+    def __init__(self, guidance: SobolevGuidance | None = None) -> None:
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> State:
+        return State()
+
+    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+        self.seen.append(n_threads())
+        return []
+
+    def observe(self, state: State, scored: list[Candidate]) -> State:
+        return state
+
+
+def n_threads() -> set[int]:
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_linear_algebra_has_as_many_threads_as_n_jobs_during_a_fit_and_its_own_afterwards(n_jobs: int) -> None:
+    Watching.seen.clear()
+    with threadpool_limits(limits=3):
+        regressor(engine=Watching(), n_jobs=n_jobs).fit(np.arange(40.0)[:, None], np.sin(np.arange(40.0)))
+        assert Watching.seen == [{n_jobs}]
+        assert n_threads() == {3}
+        with pytest.raises(ParameterError):
+            regressor(engine="annealing", n_jobs=n_jobs).fit(np.arange(40.0)[:, None], np.arange(40.0))
+        assert n_threads() == {3}
 
 
 def test_wide_data_keep_the_columns_that_matter() -> None:

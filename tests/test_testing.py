@@ -2,45 +2,56 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.mcts import MCTS
+from sobolev_novelty.search.registry import engine_named, engine_names
 from sobolev_novelty.testing import ContractError, check_engine, engine_checks
 
 
+@pytest.mark.parametrize("engine", engine_names())
 @pytest.mark.parametrize(("name", "check"), engine_checks(), ids=lambda value: value if isinstance(value, str) else "")
-def test_tree_search_fulfils_the_contract(name: str, check: object) -> None:
-    check(MCTS(n_rollouts=4), 150)  # type: ignore[operator]
+def test_every_registered_engine_keeps_the_contract(engine: str, name: str, check: object) -> None:
+    check(engine_named(engine), 150)  # type: ignore[operator]
 
 
-class Broken(Engine):
+@dataclass(slots=True)
+class Names(State):
+    names: tuple[str, ...]
+
+
+class Broken(Engine[Names]):
     """Proposes x0 + noise, in one of several wrong ways."""
 
     def __init__(self, guidance: SobolevGuidance | None = None, fault: str = "") -> None:
         self.guidance = guidance
         self.fault = fault
 
-    def start(self, problem: Problem, rng: np.random.Generator) -> State:
-        return State(extra={"names": problem.sample.names})
+    def start(self, problem: Problem, rng: np.random.Generator) -> Names:
+        return Names(problem.sample.names)
 
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+    def propose(self, state: Names, rng: np.random.Generator) -> list[Expression]:
         if self.fault == "unknown variable":
             return [Expression.of("add", "x0", "z")]
         if self.fault == "operator":
             return [Expression.of("arctan", "x0")]
         if self.fault == "empty":
             return []
+        if self.fault == "sleeps":
+            time.sleep(0.4)
         if self.fault == "entropy":
             rng = np.random.default_rng()
         power = Expression.of("x0")
         for _ in range(int(rng.integers(1, 9))):
-            power = Expression.of("mul", power, str(rng.choice(state.extra["names"])))
+            power = Expression.of("mul", power, str(rng.choice(state.names)))
         return [power]
 
-    def observe(self, state: State, scored: list[Candidate]) -> State:
+    def observe(self, state: Names, scored: list[Candidate]) -> Names:
         if self.fault == "counts":
             state.n_novelty_calls += 1
         if self.fault == "failures":
@@ -64,6 +75,13 @@ class Broken(Engine):
 def test_a_broken_engine_is_told_what_is_wrong(fault: str, sentence: str) -> None:
     with pytest.raises(ContractError, match=sentence):
         check_engine(Broken(fault=fault), max_evaluations=60)
+
+
+def test_an_engine_that_oversleeps_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sobolev_novelty.testing.TIME_BUDGET", 0.05)
+    monkeypatch.setattr("sobolev_novelty.testing.OVERTIME", 0.1)
+    with pytest.raises(ContractError, match="Wait for 'problem.deadline.remaining' at most"):
+        dict(engine_checks())["check_keeps_to_a_time_budget"](Broken(fault="sleeps"), 60)
 
 
 def test_an_engine_that_cannot_stand_failures_does_not_pass() -> None:

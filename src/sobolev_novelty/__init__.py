@@ -44,6 +44,8 @@ _PUBLIC = {
     "Genetic": "sobolev_novelty.search.genetic",
     "MCTS": "sobolev_novelty.search.mcts",
     "SobolevGuidance": "sobolev_novelty.search.engine",
+    "Engine": "sobolev_novelty.search.engine",
+    "register_engine": "sobolev_novelty.search.registry",
     "SobolevError": "sobolev_novelty.errors",
     "ParseError": "sobolev_novelty.errors",
     "ExpressionError": "sobolev_novelty.errors",

@@ -198,3 +198,9 @@ def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
     if len(padded) != 3:
         raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")
     return padded[0], padded[1], padded[2]
+
+
+def check_tau(tau: float) -> None:
+    """Refuse a threshold that no novelty can have."""
+    if not 0.0 <= tau <= 1.0:
+        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")

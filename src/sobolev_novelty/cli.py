@@ -30,6 +30,7 @@ from sobolev_novelty.cli_options import (
 )
 from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.errors import ParameterError, SobolevError
+from sobolev_novelty.search.registry import engine_names
 
 if TYPE_CHECKING:
     from sobolev_novelty.matching import MatchedEquation
@@ -232,7 +233,7 @@ def fit(
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    engine: Annotated[str, typer.Option(help="genetic or mcts.")] = "genetic",
+    engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
     evaluations: Annotated[int | None, typer.Option(help="Largest number of forms that are fitted.")] = None,

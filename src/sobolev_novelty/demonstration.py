@@ -122,9 +122,9 @@ def _pruned(sample: Sample, y: FloatArray) -> Case:
     lines.append(f"after   {_rounded(result.expression)}")
     return Case(
         "Pruning",
-        "Unsupported terms are deleted one by one and the rest is refitted, as long as the score does not drop. "
-        "The data were made with 2.4*sin(x) + 0.8*cos(2*x) and a little noise. What remains can be told apart, "
-        "which does not mean that it is needed: x**3 remains, with a coefficient near zero.",
+        "Terms are deleted one by one and the rest is refitted, as long as the score does not drop. The data were made "
+        "with 2.4*sin(x) + 0.8*cos(2*x) and a little noise: what could not be told apart goes first, and what stays is "
+        "needed.",
         None,
         "\n".join(lines),
         {"before": BLOATED, "after": str(result.expression), "deleted": [step.term for step in result.steps]},

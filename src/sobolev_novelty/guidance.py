@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.batch import (
+    TermNovelties,
+    check_tau,
+    evaluated,
+    normalised_factor,
+    novelties,
+    novelties_of,
+)
 from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluate import as_expression, derivatives, evaluate
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
 from sobolev_novelty.projection import TAU_ID, unit_columns
-from sobolev_novelty.report import NoveltyReport, novelty
-from sobolev_novelty.scoring import base_score, nmse
-from sobolev_novelty.signatures import MIN_ROWS, Geometry, Status
+from sobolev_novelty.scoring import base_score, choice_rank, n_distinct_rows, nmse
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 #: Weight of the penalty in R_SN (Eq. D.1).
@@ -38,7 +46,7 @@ class PruneStep:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What :func:`prune` gives back: the expression and how it came about."""
+    """What :func:`prune` gives back: the refitted expression, the deletions, and its score."""
 
     expression: Expression
     steps: tuple[PruneStep, ...]
@@ -48,9 +56,44 @@ class Pruned:
         return str(self.expression)
 
 
-def default_score(y: FloatArray, prediction: FloatArray, expression: Expression) -> float:
-    """R_base of :mod:`sobolev_novelty.scoring`."""
-    return base_score(nmse(y, prediction), expression.complexity)
+def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
+    """Terms in the order in which their deletion is tried: those that do not qualify (ν ≤ τ) first, and of each kind
+    the one with the smallest independent contribution |b| ν ‖Ψ‖ first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deletion_order(np.array([0.9, 0.1, 0.2]), np.array([0.3, 2.0, 1.0]))
+    [2, 1, 0]
+    """
+    return sorted(range(len(nu)), key=lambda i: (bool(nu[i] > tau), float(contribution[i])))
+
+
+def weakest_term(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> int | None:
+    """The term that guidance tries to do without; None where every term qualifies, is alone, or has no novelty.
+
+    Appendix D.2 names the terms with ν < τ. Here it is ν ≤ τ, so that a term either qualifies (ν > τ, Sec. 3.2) or may
+    be deleted.
+
+    Parameters
+    ----------
+    nu, contribution : ndarray of shape (n_terms,)
+        As in :class:`~sobolev_novelty.batch.TermNovelties`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> weakest_term(np.array([0.9, 0.1, 0.2]), np.array([0.3, 2.0, 1.0]))
+    2
+    """
+    first = next(iter(deletion_order(nu, contribution, tau)), None)
+    return first if first is not None and len(nu) > 1 and nu[first] <= tau else None
+
+
+def without_weakest(found: TermNovelties, tau: float = TAU_ID) -> Expression | None:
+    """The expression without its weakest term, coefficients as they are; None where there is none."""
+    weakest = weakest_term(found.nu, found.contribution, tau)
+    return None if weakest is None else sum_of_terms([term for i, term in enumerate(found.terms) if i != weakest])
 
 
 def prune(
@@ -58,23 +101,30 @@ def prune(
     X: Any,
     y: Any,
     *,
-    score: Score = default_score,
+    score: Score | None = None,
     tau: float = TAU_ID,
     order: int = 1,
     max_deletions: int | None = None,
 ) -> Pruned:
-    """Delete terms the data does not support and refit the others, never worse by the caller's own score.
+    """Refit an equation and delete the terms it does not need, never worse by the caller's own score.
 
-    Among the terms with ν < τ the one with the smallest independent contribution |b| ν ‖Ψ‖ is removed and the remaining
-    coefficients are refitted; the change stays only if the score does not drop. Rejected terms are not tried again; the
-    rest goes on until no term is left to try. Rows where the equation is not finite take no part.
+    The coefficients are refitted first: beside badly fitted ones any deletion looks like a gain, because it refits the
+    others. Then terms are deleted one by one and the others refitted; a deletion stays if the score does not drop.
+    Terms that do not qualify (ν ≤ τ) are tried first, in the order of their independent contribution |b| ν ‖Ψ‖
+    (Appendix D.2), then the others in the same order: a term may be distinct and still do nothing for the target. A
+    rejected term is not tried again. Where a refit does not raise the score the coefficients stay as they were written.
+    By the default score, as in the choice of a search, an exact fit is not given up for a shorter approximation.
+
+    Rows where the equation is not finite take no part. Where novelty cannot be computed (fewer than 32 rows) the
+    equation comes back as it was.
 
     Parameters
     ----------
     equation : str, Expression or SymPy expression
     X, y : the data
-    score : callable ``(y, prediction, expression) -> float``
-        Larger is better. By default the accuracy–complexity score.
+    score : callable ``(y, prediction, expression) -> float``, optional
+        Larger is better. By default the accuracy–complexity score of the search
+        (:func:`sobolev_novelty.scoring.base_score`) on the distinct rows.
     max_deletions : int, optional
         Stop after this many accepted deletions.
 
@@ -89,55 +139,85 @@ def prune(
     sample = as_sample(X)
     target = as_target(y, sample.n_samples)
     current = as_expression(equation, sample.names)
-    terms = list(additive_terms(current).terms)
     # A row outside the domain would give every candidate the same worst score, and any deletion would pass.
     is_finite = np.isfinite(evaluate(current, sample))
     if is_finite.any():
         sample, target = sample.rows(is_finite), target[is_finite]
-    best = _score(score, target, current, sample)
+    judge = _Judge(sample, target, score, n_distinct_rows(sample.X.T, target) if score is None else 0)
+    terms = additive_terms(current).terms
+    best = judge.trial(terms, current)
+    geometry = Geometry(order)
+    if novelties_of([terms], sample, geometry)[0].status is not Status.OK:
+        return Pruned(current, (), best.score)
+    best = judge.refitted(best)
     steps: list[PruneStep] = []
     rejected: set[Expression] = set()
-    while len(terms) > 1 and (max_deletions is None or len(steps) < max_deletions):
-        report = novelty(terms, sample, order=order, tau=tau)
-        weak = _weakest(report, rejected)
-        if weak is None:
-            break
-        assert report.terms is not None
-        rest = refit([term for i, term in enumerate(report.terms) if i != weak], sample, target)
-        trial = sum_of_terms(rest)
-        trial_score = _score(score, target, trial, sample) if rest else -np.inf
-        if trial_score >= best:
-            steps.append(PruneStep(report.labels[weak], float(report.nu[weak]), best, trial_score))
-            terms, current, best = rest, trial, trial_score
+    while len(best.terms) > 1 and (max_deletions is None or len(steps) < max_deletions):
+        found = novelties_of([best.terms], sample, geometry)[0]
+        for i in deletion_order(found.nu, found.contribution, tau):
+            if best.terms[i].expression in rejected:
+                continue
+            trial = judge.refitted(judge.trial((*best.terms[:i], *best.terms[i + 1 :])))
+            if trial.rank >= best.rank and not math.isnan(trial.score):  # an object nan is equal to itself in tuples
+                steps.append(PruneStep(str(best.terms[i].expression), float(found.nu[i]), best.score, trial.score))
+                best = trial
+                break
+            rejected.add(best.terms[i].expression)
         else:
-            rejected.add(report.terms[weak].expression)
-    return Pruned(current, tuple(steps), best)
+            break
+    return Pruned(best.expression, tuple(steps), best.score)
 
 
-def _weakest(report: NoveltyReport, rejected: set[Expression]) -> int | None:
-    """The low-novelty term with the smallest independent contribution that was not rejected before."""
-    if report.status is not Status.OK or report.terms is None:
-        return None
-    low = (int(i) for i in np.flatnonzero(report.nu < report.tau))
-    weak = [i for i in low if report.terms[i].expression not in rejected]
-    return min(weak, key=lambda i: report.contribution[i]) if weak else None
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Terms, the expression they add up to, its score, and what decides (its score where the caller gave one)."""
+
+    terms: tuple[Term, ...]
+    expression: Expression
+    score: float
+    rank: tuple[bool, float]
 
 
-def _score(score: Score, y: FloatArray, expression: Expression, sample: Sample) -> float:
-    return float(score(y, evaluate(expression, sample), expression))
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judge:
+    """The data and the caller's score; without one, the score and the choice of the search."""
+
+    sample: Sample
+    y: FloatArray
+    score: Score | None
+    n_rows: int
+
+    def trial(self, terms: tuple[Term, ...], expression: Expression | None = None) -> _Trial:
+        expression = sum_of_terms(terms) if expression is None else expression
+        prediction = evaluate(expression, self.sample)
+        if self.score is not None:
+            given = float(self.score(self.y, prediction, expression))
+            return _Trial(terms, expression, given, (False, given))
+        error = nmse(self.y, prediction)
+        score = base_score(error, expression.complexity, self.n_rows)
+        return _Trial(terms, expression, score, choice_rank(error, score))
+
+    def refitted(self, written: _Trial) -> _Trial:
+        """With coefficients refitted, or as written where that is as good."""
+        again = self.trial(refit(written.terms, self.sample, self.y))
+        return again if again.rank > written.rank else written
 
 
-def refit(terms: Sequence[Term], sample: Sample, y: FloatArray) -> list[Term]:
-    """The terms with their coefficients refitted to ``y`` by least squares, on the rows where all are finite."""
+def refit(terms: Sequence[Term], sample: Sample, y: FloatArray) -> tuple[Term, ...]:
+    """The terms with their coefficients refitted to ``y`` by least squares, on the rows where all are finite.
+
+    Coefficients have 15 digits, so that rounding does not make 0.9999999999999998 of 1; that of a term without a finite
+    value other than 0 is 0.
+    """
     if not terms:
-        return []
+        return ()
     values = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
     rows = np.isfinite(values).all(axis=0)
     columns, scale = unit_columns(values[:, rows].T)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         coefficients = np.linalg.lstsq(columns, y[rows], rcond=None)[0] / scale
-    found = zip(coefficients, terms, strict=True)
-    return [Term(float(b), term.expression) for b, term in found if np.isfinite(b) and b != 0.0]
+    found = zip(coefficients.tolist(), terms, strict=True)
+    return tuple(Term(float(f"{b:.15g}") if math.isfinite(b) else 0.0, term.expression) for b, term in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,30 +257,15 @@ def rerank(
     [1, 0]
     """
     if len(candidates) != len(scores):
-        raise ParameterError(f"'scores' must have one entry a candidate: {len(candidates)}. Got {len(scores)}.")
+        raise ParameterError(f"'scores' must have one entry per candidate: {len(candidates)}. Got {len(scores)}.")
     if not weight >= 0.0:
         raise ParameterError(f"'weight' must not be negative. Got {weight!r}.")
-    sample = as_sample(X)
-    ranked = []
-    for index, (candidate, value) in enumerate(zip(candidates, scores, strict=True)):
-        report = novelty(candidate, sample, order=order, tau=tau)
-        share = novelty_penalty(report.nu, tau) if report.status is Status.OK else 1.0
-        ranked.append(Ranked(index, candidate, float(value), weight * share))
+    found = novelties(candidates, X, order=order)
+    ranked = [
+        Ranked(index, candidate, float(value), weight * own.penalty(tau))
+        for index, (candidate, value, own) in enumerate(zip(candidates, scores, found, strict=True))
+    ]
     return sorted(ranked, key=lambda entry: (np.isnan(entry.score), -entry.guided_score))
-
-
-def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
-    """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> novelty_penalty(np.array([1.0, 0.0]))
-    0.5
-    """
-    if not 0.0 < tau <= 1.0:
-        raise ParameterError(f"'tau' must be above 0 and at most 1. Got {tau!r}.")
-    return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
 
 
 @dataclass(slots=True)
@@ -253,22 +318,18 @@ class TermArchive:
         sample = sample.rows(np.flatnonzero(np.isfinite(sample.X).all(axis=0)))
         offered = [as_expression(term, sample.names) for term in terms]
         pool = list(dict.fromkeys([*self.terms, *offered]))
-        columns, kept = _finite_signatures(pool, sample, Geometry(self.order))
+        columns, kept = _finite_factor(pool, sample, Geometry(self.order))
         order, residuals = farthest_first(columns, self.capacity, self.min_novelty)
         self.terms = [pool[kept[i]] for i in order]
         self.residuals = residuals
 
 
-def _finite_signatures(pool: Sequence[Expression], sample: Sample, geometry: Geometry) -> tuple[FloatArray, list[int]]:
-    """Unit signatures (p, n) of the terms that are finite with all derivatives, and their places in the pool."""
-    if not pool or sample.n_samples == 0:
-        return np.zeros((0, 0)), []
-    rows = derivatives(pool, sample, geometry.order)
-    with np.errstate(over="ignore", invalid="ignore"):
-        rows *= geometry.block_factors(geometry.scales(sample))[None, :, None]
-    flat = rows.reshape(len(pool), -1)
-    kept = [int(i) for i in np.flatnonzero(np.isfinite(flat).all(axis=1) & flat.any(axis=1))]
-    return unit_columns(flat[kept].T)[0], kept
+def _finite_factor(pool: Sequence[Expression], sample: Sample, geometry: Geometry) -> tuple[FloatArray, list[int]]:
+    """R of the unit signatures of the terms that are finite with all derivatives, and their places in the pool."""
+    alone = evaluated([[term] for term in pool], sample, geometry)
+    kept = np.flatnonzero((alone.rows == sample.n_samples) & (alone.lengths > 0.0)).tolist()
+    R = normalised_factor([pool[i] for i in kept], sample, geometry)
+    return (np.zeros((0, 0)), []) if R is None else (R, kept)
 
 
 def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0) -> tuple[list[int], list[float]]:
@@ -311,22 +372,23 @@ def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau:
     These terms repeat what the other terms already express, in value and in slope:
     """
     sample = as_sample(X)
+    check_tau(tau)
     try:
-        report = novelty(equation, sample, tau=tau, order=order)
+        found = novelties([equation], sample, order=order)[0]
     except ValueError:
         return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
-    if report.status is not Status.OK:
+    if found.status is not Status.OK:
         return ""
-    by_novelty = [int(i) for i in np.argsort(report.nu, kind="stable")]
-    low = [i for i in by_novelty if report.nu[i] <= tau][:max_low]
-    high = [i for i in reversed(by_novelty) if report.nu[i] > tau][:max_high]
+    by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable")]
+    low = [i for i in by_novelty if found.nu[i] <= tau][:max_low]
+    high = [i for i in reversed(by_novelty) if found.nu[i] > tau][:max_high]
     if not low:
         return ""
     lines = ["These terms repeat what the other terms already express, in value and in slope:"]
-    lines += [f"- {report.labels[i]} (novelty {report.nu[i]:.2f})" for i in low]
+    lines += [f"- {found.terms[i].expression} (novelty {found.nu[i]:.2f})" for i in low]
     if high:
         lines.append("These terms add behaviour of their own:")
-        lines += [f"- {report.labels[i]} (novelty {report.nu[i]:.2f})" for i in high]
+        lines += [f"- {found.terms[i].expression} (novelty {found.nu[i]:.2f})" for i in high]
     lines.append("Propose terms whose values and slopes vary differently from all of the above.")
     return "\n".join(lines)
 
@@ -365,14 +427,16 @@ def accepts(
     sample = as_sample(X)
     if sample.n_samples > max_points:
         sample = sample.rows(np.arange(max_points))
-    report = novelty(equation, sample, tau=tau, order=order)
-    if report.status is not Status.OK:
-        return Verdict(False, report.status.sentence, float("nan"))
-    worst = int(np.argmin(report.nu))
-    lowest = float(report.nu[worst])
+    check_tau(tau)
+    found = novelties([equation], sample, order=order)[0]
+    if found.status is not Status.OK:
+        return Verdict(False, found.status.sentence, float("nan"))
+    worst = int(np.argmin(found.nu))
+    lowest = float(found.nu[worst])
     if lowest > tau:
-        return Verdict(True, f"All {len(report)} term(s) have novelty above {tau:.3f}.", lowest)
-    return Verdict(False, f"Term '{report.labels[worst]}' has novelty {lowest:.3f}, not above {tau:.3f}.", lowest)
+        return Verdict(True, f"All {len(found)} term(s) have novelty above {tau:.3f}.", lowest)
+    label = found.terms[worst].expression
+    return Verdict(False, f"Term '{label}' has novelty {lowest:.3f}, not above {tau:.3f}.", lowest)
 
 
 __all__ = [
@@ -381,11 +445,12 @@ __all__ = [
     "TermArchive",
     "Verdict",
     "accepts",
-    "default_score",
+    "deletion_order",
     "farthest_first",
     "feedback",
-    "novelty_penalty",
     "prune",
     "refit",
     "rerank",
+    "weakest_term",
+    "without_weakest",
 ]

@@ -108,11 +108,11 @@ class Slimmed:
             f"before  {self.before}",
             f"        R² {self.r2_before:.6g}, {self.before.complexity} nodes",
         ]
-        if self.result.steps:
-            lines += [f"deleted {step.term}  (novelty {step.novelty:.3g})" for step in self.result.steps]
+        lines += [f"deleted {step.term}  (novelty {step.novelty:.3g})" for step in self.result.steps]
+        if not self.result.steps:
+            lines.append("Nothing was deleted: every term is needed.")
+        if after != self.before:
             lines += [f"after   {after}", f"        R² {self.r2_after:.6g}, {after.complexity} nodes"]
-        else:
-            lines.append("Nothing was deleted: every term is supported, or its deletion would cost accuracy.")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 

@@ -13,7 +13,8 @@ a QR factorisation of Ψ itself decides.
 
 **Rounding.** A signature is known to a share ε = :data:`PRECISION` of its length, so a weight costs as much:
 
-.. math:: \nu_i^2 = \min_w \|u_i - \sum w_j u_j\|^2 + \varepsilon^2\|w\|^2 = 1/[(G + \varepsilon^2 I)^{-1}]_{ii} - \varepsilon^2
+.. math:: \nu_i^2 = \min_w \|u_i - \sum w_j u_j\|^2 + \varepsilon^2\|w\|^2
+          = 1/[(G + \varepsilon^2 I)^{-1}]_{ii} - \varepsilon^2
 
 For terms that a person would tell apart the price is nothing. Where terms all but repeat each other it keeps the
 difference of two roundings from passing for a direction of its own, and because a further column may always be given

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
 from sobolev_novelty.data import FloatArray, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
@@ -417,12 +417,6 @@ def novelty_of_arrays(
         source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
-
-
-def check_tau(tau: float) -> None:
-    """Refuse a threshold that no novelty can have."""
-    if not 0.0 <= tau <= 1.0:
-        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")
 
 
 def _with_bootstrap(

@@ -11,15 +11,7 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluate import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import (  # noqa: F401
-    DEFAULT_GEOMETRY,
-    MIN_ROWS,
-    Geometry,
-    Signatures,
-    Status,
-    n_derivative_rows,
-    stacked,
-)
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
 
 
 def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY) -> Signatures:

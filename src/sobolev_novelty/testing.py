@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -23,16 +24,18 @@ from sobolev_novelty.search.loop import Budget, SearchResult, run
 
 #: Rounds an engine is watched for in the checks that look at single proposals.
 N_ROUNDS = 4
+#: Seconds of the search in the check of time budgets, and how late it may end: the machine may be busy.
+TIME_BUDGET, OVERTIME = 0.5, 5.0
 
 
 class ContractError(SobolevError, AssertionError):
     """An engine breaks the contract; the message says which rule and how."""
 
 
-Check = Callable[[Engine, int], None]
+Check = Callable[[Engine[Any], int], None]
 
 
-def check_engine(engine: Engine, *, max_evaluations: int = 200) -> None:
+def check_engine(engine: Engine[Any], *, max_evaluations: int = 200) -> None:
     """Raise :class:`ContractError` at the first rule an engine breaks.
 
     Parameters
@@ -57,13 +60,13 @@ def engine_checks() -> tuple[tuple[str, Check], ...]:
     return tuple((check.__name__, check) for check in _CHECKS)
 
 
-def check_is_an_engine(engine: Engine, max_evaluations: int) -> None:
+def check_is_an_engine(engine: Engine[Any], max_evaluations: int) -> None:
     """It derives from Engine and has a ``guidance`` parameter that may be None."""
     _require(isinstance(engine, Engine), f"An engine derives from Engine. Got {type(engine).__name__}.")
     _require("guidance" in engine.get_params(deep=False), "An engine has a constructor argument 'guidance'.")
 
 
-def check_can_be_cloned(engine: Engine, max_evaluations: int) -> None:
+def check_can_be_cloned(engine: Engine[Any], max_evaluations: int) -> None:
     """The constructor only stores its arguments, so that scikit-learn can clone and tune the engine."""
     twin = clone(engine)
     for name, value in engine.get_params(deep=False).items():
@@ -72,7 +75,7 @@ def check_can_be_cloned(engine: Engine, max_evaluations: int) -> None:
         )
 
 
-def check_search_leaves_engine_unchanged(engine: Engine, max_evaluations: int) -> None:
+def check_search_leaves_engine_unchanged(engine: Engine[Any], max_evaluations: int) -> None:
     """Everything that changes lives in the state, not in the engine."""
     subject = _with_guidance(engine, None)
     before = copy.deepcopy(vars(subject))
@@ -80,7 +83,7 @@ def check_search_leaves_engine_unchanged(engine: Engine, max_evaluations: int) -
     _require(repr(vars(subject)) == repr(before), "A search changed the engine. Keep what changes in the state.")
 
 
-def check_proposals_are_valid(engine: Engine, max_evaluations: int) -> None:
+def check_proposals_are_valid(engine: Engine[Any], max_evaluations: int) -> None:
     """Proposals are expressions of known variables and allowed operators, and not larger than allowed."""
     for operators in (small_problem().operators, ("add", "mul", "sin")):
         problem = small_problem(operators=operators)
@@ -90,13 +93,13 @@ def check_proposals_are_valid(engine: Engine, max_evaluations: int) -> None:
                     _check_form(form, problem)
 
 
-def check_proposes_something(engine: Engine, max_evaluations: int) -> None:
+def check_proposes_something(engine: Engine[Any], max_evaluations: int) -> None:
     """The first round is not empty."""
     proposals, _ = next(_rounds(_with_guidance(engine, None), small_problem()))
     _require(len(proposals) > 0, "The first round proposed nothing.")
 
 
-def check_is_deterministic(engine: Engine, max_evaluations: int) -> None:
+def check_is_deterministic(engine: Engine[Any], max_evaluations: int) -> None:
     """Same problem, same seed, same proposals, same front."""
     for guidance in (None, SobolevGuidance()):
         subject = _with_guidance(engine, guidance)
@@ -106,7 +109,7 @@ def check_is_deterministic(engine: Engine, max_evaluations: int) -> None:
         _require_equal(first, second, "Two searches with the same seed differ. Draw from 'rng' alone.")
 
 
-def check_does_not_depend_on_n_jobs(engine: Engine, max_evaluations: int) -> None:
+def check_does_not_depend_on_n_jobs(engine: Engine[Any], max_evaluations: int) -> None:
     """One thread or two, same front."""
     subject = _with_guidance(engine, None)
     first = _search(subject, small_problem(), max_evaluations, n_jobs=1)
@@ -114,7 +117,7 @@ def check_does_not_depend_on_n_jobs(engine: Engine, max_evaluations: int) -> Non
     _require_equal(first, second, "The result depends on n_jobs.")
 
 
-def check_plain_makes_no_novelty_calls(engine: Engine, max_evaluations: int) -> None:
+def check_plain_makes_no_novelty_calls(engine: Engine[Any], max_evaluations: int) -> None:
     """With ``guidance=None`` no novelty is computed, so that the plain backbone is plain."""
     result = _search(_with_guidance(engine, None), small_problem(), max_evaluations)
     _require(
@@ -122,7 +125,7 @@ def check_plain_makes_no_novelty_calls(engine: Engine, max_evaluations: int) -> 
     )
 
 
-def check_survives_failures(engine: Engine, max_evaluations: int) -> None:
+def check_survives_failures(engine: Engine[Any], max_evaluations: int) -> None:
     """Candidates that could not be fitted (infinite error, score 0) are observed without an error."""
     for guidance in (None, SobolevGuidance()):
         subject = _with_guidance(engine, guidance)
@@ -136,7 +139,7 @@ def check_survives_failures(engine: Engine, max_evaluations: int) -> None:
         _require(isinstance(state, State), "'observe' returns a State.")
 
 
-def check_state_can_be_pickled(engine: Engine, max_evaluations: int) -> None:
+def check_state_can_be_pickled(engine: Engine[Any], max_evaluations: int) -> None:
     """A search can be stored between rounds and goes on as it would have."""
     subject = _with_guidance(engine, None)
     rng = np.random.default_rng(0)
@@ -144,10 +147,22 @@ def check_state_can_be_pickled(engine: Engine, max_evaluations: int) -> None:
     forms = subject.propose(state, rng)
     state = subject.observe(state, [Candidate(form, form, 0.5, 0.5) for form in forms])
     twin, twin_rng = pickle.loads(pickle.dumps((state, rng)))
-    _require(subject.propose(state, rng) == subject.propose(twin, twin_rng), "A pickled state proposes other forms.")
+    ours, theirs = list(subject.propose(state, rng)), list(subject.propose(twin, twin_rng))
+    _require(ours == theirs, "A pickled state proposes other forms.")
 
 
-def check_copes_with_awkward_data(engine: Engine, max_evaluations: int) -> None:
+def check_keeps_to_a_time_budget(engine: Engine[Any], max_evaluations: int) -> None:
+    """A search ends soon after its time is over: an engine that waits looks at ``problem.deadline``."""
+    begin = time.monotonic()
+    run(small_problem(), _with_guidance(engine, None), Budget(seconds=TIME_BUDGET), np.random.default_rng(0))
+    late = time.monotonic() - begin - TIME_BUDGET
+    _require(
+        late <= OVERTIME,
+        f"A search of {TIME_BUDGET:g} s ended {late:.1f} s late. Wait for 'problem.deadline.remaining' at most.",
+    )
+
+
+def check_copes_with_awkward_data(engine: Engine[Any], max_evaluations: int) -> None:
     """Few rows, a constant column, huge and tiny values, an input that changes sign."""
     rng = np.random.default_rng(1)
     X = np.stack([np.full(12, 3.0), rng.normal(size=12) * 1e12, rng.normal(size=12) * 1e-12])
@@ -155,7 +170,7 @@ def check_copes_with_awkward_data(engine: Engine, max_evaluations: int) -> None:
         _search(_with_guidance(engine, None), Problem(Sample(X, ("x0", "x1", "x2")), y), min(max_evaluations, 60))
 
 
-def check_finds_a_simple_law(engine: Engine, max_evaluations: int) -> None:
+def check_finds_a_simple_law(engine: Engine[Any], max_evaluations: int) -> None:
     """The product of two inputs is found within a few thousand evaluations."""
     sample = small_problem().sample
     problem = Problem(sample, 2.0 * sample.X[0] * sample.X[1])
@@ -183,27 +198,28 @@ _CHECKS: tuple[Check, ...] = (
     check_plain_makes_no_novelty_calls,
     check_survives_failures,
     check_state_can_be_pickled,
+    check_keeps_to_a_time_budget,
     check_copes_with_awkward_data,
     check_finds_a_simple_law,
 )
 
 
-def _with_guidance(engine: Engine, guidance: SobolevGuidance | None) -> Engine:
-    subject: Engine = clone(engine)
+def _with_guidance(engine: Engine[Any], guidance: SobolevGuidance | None) -> Engine[Any]:
+    subject: Engine[Any] = clone(engine)
     subject.guidance = guidance
     return subject
 
 
-def _search(engine: Engine, problem: Problem, max_evaluations: int, n_jobs: int = 1) -> SearchResult:
+def _search(engine: Engine[Any], problem: Problem, max_evaluations: int, n_jobs: int = 1) -> SearchResult:
     return run(problem, engine, Budget(max_evaluations=max_evaluations), np.random.default_rng(0), n_jobs=n_jobs)
 
 
-def _rounds(engine: Engine, problem: Problem) -> Iterator[tuple[list[Expression], State]]:
+def _rounds(engine: Engine[Any], problem: Problem) -> Iterator[tuple[list[Expression], State]]:
     """The proposals of a few rounds, answered with made-up scores."""
     rng = np.random.default_rng(0)
     state = engine.start(problem, rng)
     for _ in range(N_ROUNDS):
-        proposals = engine.propose(state, rng)
+        proposals = list(engine.propose(state, rng))
         yield proposals, state
         state = engine.observe(state, [Candidate(form, form, 0.5, 0.5 - 0.001 * len(form)) for form in proposals])
 

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sobolev_novelty.batch import novelties
 from sobolev_novelty.bench.candidates import (
     FoundExpression,
     published_candidates,
@@ -40,11 +41,10 @@ from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
 from sobolev_novelty.data import Sample, as_sample
 from sobolev_novelty.errors import ParseError, SobolevError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import Status
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.report import novelty
-from sobolev_novelty.signatures import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,11 +165,11 @@ def _judge_text(candidate: FoundExpression, coordinates: str, ended: Callable[..
         sample = _standardized_sample(candidate.task)
     elif candidate.is_standardized:
         expression = in_raw_variables(expression, sample)
-    report = novelty(expression, sample)
-    if report.status is not Status.OK:
+    found = novelties([expression], sample)[0]
+    if found.status is not Status.OK:
         return ended(Outcome.NO_NOVELTY, complexity=complexity)
-    outcome = Outcome.MULTI_TERM if len(report.nu) > 1 else Outcome.SINGLE_TERM
-    return ended(outcome, complexity=complexity, nu=tuple(float(value) for value in report.nu))
+    outcome = Outcome.MULTI_TERM if len(found) > 1 else Outcome.SINGLE_TERM
+    return ended(outcome, complexity=complexity, nu=tuple(found.nu.tolist()))
 
 
 def in_raw_variables(expression: Expression, sample: Sample) -> Expression:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from sobolev_novelty.batch import novelties
 from sobolev_novelty.bench.exact import exact_solution
 from sobolev_novelty.bench.suites import TaskData, r_squared
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.report import novelty
-from sobolev_novelty.signatures import Status
+from sobolev_novelty.geometry import Status
 
 #: Training rows on which novelty is measured; the first ones of the split, so the same for all methods of a task and
 #: seed.
@@ -29,9 +29,9 @@ def assess_fit(expression: Expression, part: TaskData) -> dict[str, Any]:
 
 def assess_novelty(expression: Expression, part: TaskData) -> dict[str, Any]:
     """Novelty of every term on the training inputs, as JSON, or the reason why there is none."""
-    report = novelty(expression, part.X_train[:NOVELTY_ROWS])
-    nu = [float(value) for value in report.nu] if report.status is Status.OK else []
-    return {"novelties": json.dumps(nu), "novelty_status": report.status.value}
+    found = novelties([expression], part.X_train[:NOVELTY_ROWS])[0]
+    nu = found.nu.tolist() if found.status is Status.OK else []
+    return {"novelties": json.dumps(nu), "novelty_status": found.status.value}
 
 
 def assess_exactness(expression: Expression, part: TaskData) -> dict[str, Any]:

@@ -17,6 +17,7 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.registry import engine_names
 from sobolev_novelty.terms import Term, sum_of_terms
 
 
@@ -73,10 +74,11 @@ def find_method(name: str) -> Method:
         except (ImportError, AttributeError) as error:
             raise ParameterError(f"The method '{name}' cannot be imported: {error}.") from error
         return found
+    methods = _engine_methods() | METHODS  # an engine may have been registered since
     try:
-        return METHODS[name]
+        return methods[name]
     except KeyError:
-        known = ", ".join(sorted(METHODS))
+        known = ", ".join(sorted(methods))
         raise ParameterError(f"'{name}' is not a method. Known: {known}; or give 'package.module:function'.") from None
 
 
@@ -107,8 +109,8 @@ def _search(engine: str, *, novelty: bool) -> Method:
     ) -> MethodResult:
         from sobolev_novelty.search.engine import SobolevGuidance
         from sobolev_novelty.search.loop import Budget
+        from sobolev_novelty.search.registry import engine_named
         from sobolev_novelty.search.regressor import SymbolicRegressor
-        from sobolev_novelty.search.storage import engine_named
 
         model = SymbolicRegressor(
             engine=engine_named(engine).set_params(**(engine_options or {})),
@@ -125,6 +127,10 @@ def _search(engine: str, *, novelty: bool) -> Method:
     return run
 
 
-for _engine in ("genetic", "mcts"):
-    METHODS[_engine] = _search(_engine, novelty=False)
-    METHODS[f"{_engine}+novelty"] = _search(_engine, novelty=True)
+def _engine_methods() -> dict[str, Method]:
+    """Each registered engine without and with the signal."""
+    plain = {engine: _search(engine, novelty=False) for engine in engine_names()}
+    return plain | {f"{engine}+novelty": _search(engine, novelty=True) for engine in engine_names()}
+
+
+METHODS |= _engine_methods()

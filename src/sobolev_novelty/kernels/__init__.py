@@ -142,7 +142,7 @@ def novelties(
     scales : array of shape (n_features,), optional
         Factor of each derivative; by default what the geometry says of these inputs.
     with_triangles : bool
-        Whether to return the normalised triangular factors too.
+        Whether to return the normalised triangular factors instead of novelties.
     """
     X = as_samples(X)
     n_threads = check_threads(n_threads)

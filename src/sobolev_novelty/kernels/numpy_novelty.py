@@ -14,7 +14,7 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.geometry import STATUSES, Status, stacked
 from sobolev_novelty.kernels.numpy_kernel import derivatives
 from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
-from sobolev_novelty.projection import residuals
+from sobolev_novelty.projection import factor, residuals, unit_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,8 @@ class Novelties:
     status : int32 array of shape (n_candidates,)
         Places in :data:`~sobolev_novelty.geometry.STATUSES`.
     triangles : float64 array or None
-        The m × m normalised triangular factors of all candidates in a row, where they were asked for.
+        The m × m normalised triangular factors of all candidates in a row, where they were asked for; novelties are
+        then left out.
     """
 
     nu: FloatArray
@@ -78,11 +79,12 @@ def novelties(
         found.status[c] = signatures.status.code
         if signatures.status is not Status.OK:
             continue
-        result = residuals(signatures.Psi)
-        found.nu[own], found.lengths[own] = result.nu, result.lengths
-        if found.triangles is not None:
-            m = own.stop - own.start
-            R = np.zeros((m, m))
-            R[: len(result.R)] = result.R
-            found.triangles[places[c] : places[c + 1]] = R.ravel()
+        if found.triangles is None:
+            result = residuals(signatures.Psi)
+            found.nu[own], found.lengths[own] = result.nu, result.lengths
+            continue
+        unit, found.lengths[own] = unit_columns(signatures.Psi)
+        R = np.zeros((unit.shape[1], unit.shape[1]))
+        R[: min(unit.shape)] = factor(unit)
+        found.triangles[places[c] : places[c + 1]] = R.ravel()
     return found

@@ -11,8 +11,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, Callback, Progress
+from sobolev_novelty.search.loop import Budget, Callback, Progress, SearchResult
 from sobolev_novelty.search.storage import read_json, write_json
 from sobolev_novelty.search.units import ToUser
 
@@ -54,14 +53,13 @@ class Checkpoint:
             raise DataError(f"'{path}' is not a checkpoint. Give another path.")
         if content.get("data") != data:
             raise DataError(f"The checkpoint '{path}' belongs to other data. Delete it or give another path.")
-        return cls(
-            path,
-            data,
-            tuple(str(text) for text in content["equations"]),
-            int(content["n_evaluations"]),
-            int(content["n_novelty_calls"]),
-            float(content["seconds"]),
-        )
+        try:
+            equations = tuple(str(text) for text in content["equations"])
+            counts = int(content["n_evaluations"]), int(content["n_novelty_calls"])
+            return cls(path, data, equations, *counts, float(content["seconds"]))
+        except (KeyError, TypeError, ValueError) as error:
+            message = f"The checkpoint '{path}' is damaged: {error!r}. Delete it or give another path."
+            raise DataError(message) from error
 
     def remaining(self, budget: Budget, n_guesses: int) -> Budget:
         """What is left of a budget; enough at least to fit the equations found so far."""
@@ -72,24 +70,17 @@ class Checkpoint:
             seconds = max(seconds - self.seconds, 1e-3)
         return replace(budget, max_evaluations=evaluations, seconds=seconds)
 
-    def write(
-        self,
-        front: ParetoFront,
-        n_evaluations: int,
-        n_novelty_calls: int,
-        seconds: float,
-        written: ToUser,
-    ) -> None:
+    def write(self, run: Progress | SearchResult, written: ToUser) -> None:
         """Write the state of a run on top of what the earlier run spent."""
         write_json(
             self.path,
             {
                 "format": FORMAT,
                 "data": self.data,
-                "equations": [str(written(c.expression)) for c in front],
-                "n_evaluations": self.n_evaluations + n_evaluations,
-                "n_novelty_calls": self.n_novelty_calls + n_novelty_calls,
-                "seconds": self.seconds + seconds,
+                "equations": [str(written(c.expression)) for c in run.front],
+                "n_evaluations": self.n_evaluations + run.n_evaluations,
+                "n_novelty_calls": self.n_novelty_calls + run.n_novelty_calls,
+                "seconds": self.seconds + run.seconds,
             },
         )
 
@@ -100,6 +91,6 @@ class Checkpoint:
         def save(progress: Progress) -> None:
             if time.perf_counter() - last[0] >= INTERVAL:
                 last[0] = time.perf_counter()
-                self.write(progress.front, progress.n_evaluations, progress.n_novelty_calls, progress.seconds, written)
+                self.write(progress, written)
 
         return save

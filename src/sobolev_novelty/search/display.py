@@ -33,7 +33,7 @@ def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Itera
         Gives a candidate's expression in the user's names and units.
     """
     if not (sys.stderr.isatty() if verbose is None else verbose):
-        yield _silent
+        yield lambda progress: None
         return
     from rich.console import Console
     from rich.live import Live
@@ -44,10 +44,6 @@ def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Itera
             live.update(progress_table(progress, written, budget))
 
         yield show
-
-
-def _silent(progress: Progress) -> None:
-    return None
 
 
 def progress_table(progress: Progress, written: ToUser, budget: Budget) -> Table:

@@ -1,17 +1,22 @@
 """The contract between engines and the loop: engines propose forms, the loop fits, scores and decides.
 
 An engine never evaluates a candidate. ``propose`` returns forms (expressions whose constants are starting values), the
-loop fits their
-constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored candidates back. The
-Sobolev signal enters an
-engine as an object it is given (``guidance``), never as a subclass.
+loop fits their constants, scores them, counts the budget and keeps the front, and ``observe`` hands the scored
+candidates back. The Sobolev signal enters an engine as an object it is given (``guidance``), never as a subclass.
+
+An engine may be slow, a language model for example. It then looks at ``problem.deadline`` before it waits, and gives
+its forms one by one as they come (``propose`` may be a generator): what arrives in time is fitted, the rest is not
+waited for.
 """
 
 from __future__ import annotations
 
+import math
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -21,36 +26,56 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.scoring import choice_rank
 
 #: Operators engines may use unless told otherwise.
 DEFAULT_OPERATORS = (
-    "add",
-    "sub",
-    "mul",
-    "div",
-    "neg",
-    "square",
-    "cube",
-    "sqrt",
-    "inv",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tanh",
-    "arcsin",
-    "arccos",
-)
+    "add", "sub", "mul", "div", "neg", "square", "cube", "sqrt", "inv",
+    "exp", "log", "sin", "cos", "tanh", "arcsin", "arccos",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When the time of a search is over.
+
+    Parameters
+    ----------
+    at : float
+        In the seconds of ``time.monotonic``; infinite without a time budget.
+
+    Examples
+    --------
+    >>> Deadline().remaining, Deadline.after(0.0).is_over, 9.0 < Deadline.after(10.0).remaining <= 10.0
+    (inf, True, True)
+    """
+
+    at: float = math.inf
+
+    @classmethod
+    def after(cls, seconds: float | None) -> Deadline:
+        """The deadline that many seconds from now; none for ``None``."""
+        return cls() if seconds is None else cls(time.monotonic() + seconds)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, not below 0: how long an engine may wait for an answer."""
+        return max(0.0, self.at - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self.at
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What a search is about: the sample it sees, the target, and what expressions may be made of.
+    """What a search is about: the sample it sees, the target, what expressions may be made of, and until when.
 
     Parameters
     ----------
     sample : Sample
-        Inputs of the rows used for searching, raw variables named ``x0, x1, …``.
+        Inputs of the rows used for searching, raw variables named ``x0, x1, …``. Rows are distinct
+        (:func:`sobolev_novelty.scoring.merged_rows`): their number enters the score.
     y : ndarray of shape (n_samples,)
     weights : ndarray of shape (n_samples,), optional
     operators : tuple of str
@@ -58,6 +83,8 @@ class Problem:
         Nodes of the largest expression worth proposing.
     guesses : tuple of Expression
         The user's own starting points.
+    deadline : Deadline
+        Set by the loop.
     """
 
     sample: Sample
@@ -66,6 +93,7 @@ class Problem:
     operators: tuple[str, ...] = DEFAULT_OPERATORS
     max_complexity: int = 60
     guesses: tuple[Expression, ...] = ()
+    deadline: Deadline = field(default_factory=Deadline)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
@@ -100,6 +128,11 @@ class Candidate:
     def complexity(self) -> int:
         return self.expression.complexity
 
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """What decides between candidates, the largest first."""
+        return choice_rank(self.nmse, self.score)
+
 
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
@@ -125,30 +158,37 @@ class SobolevGuidance:
     pool_size: int = 64
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class State:
-    """What an engine remembers between rounds; engines derive their own."""
+    """What an engine remembers between rounds; engines derive their own, a data class that can be pickled."""
 
     n_novelty_calls: int = 0
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
-class Engine(BaseEstimator, ABC):  # type: ignore[misc]
-    """A way of proposing forms. Options are constructor arguments; everything that changes lives in the state."""
+S = TypeVar("S", bound=State)
+
+
+class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
+    """A way of proposing forms. Options are constructor arguments; everything that changes lives in the state.
+
+    Generic in the state: ``class Mine(Engine[MyState])``. :mod:`sobolev_novelty.testing` checks the contract, and
+    :func:`sobolev_novelty.search.registry.register_engine` gives an engine a name.
+    """
 
     guidance: SobolevGuidance | None
 
     @abstractmethod
-    def start(self, problem: Problem, rng: np.random.Generator) -> State:
+    def start(self, problem: Problem, rng: np.random.Generator) -> S:
         """The state before the first round."""
 
     @abstractmethod
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
-        """Forms to be fitted next; an empty list says that the engine has nothing more to propose.
+    def propose(self, state: S, rng: np.random.Generator) -> Iterable[Expression]:
+        """Forms to be fitted next; none says that the engine has nothing more to propose.
 
-        A call should take well under a second, so that the loop can keep to a time budget.
+        A call should take well under a second. One that waits for something waits ``problem.deadline.remaining``
+        seconds at most, and a generator hands over what it has before it waits again.
         """
 
     @abstractmethod
-    def observe(self, state: State, scored: list[Candidate]) -> State:
+    def observe(self, state: S, scored: list[Candidate]) -> S:
         """Take the scored candidates of the last round into account."""

@@ -7,9 +7,6 @@ from dataclasses import dataclass
 
 from sobolev_novelty.search.engine import Candidate
 
-#: An error below this share of the target's variance counts as an exact fit: the equation is found, only rounding is
-#: left.
-EXACT_NMSE = 1e-20
 #: Errors below this differ by rounding only and do not rank candidates.
 ROUNDING_NMSE = 1e-24
 
@@ -64,19 +61,11 @@ class ParetoFront:
             front = front.including(candidate)
         return front
 
-    def best_error(self, complexity: int) -> float:
-        """Lowest error among the candidates that are not more complex than this; infinite where there is none."""
-        return min((c.nmse for c in self.candidates if c.complexity <= complexity), default=float("inf"))
-
 
 def select(front: ParetoFront) -> Candidate | None:
     """The expression to report: the simplest exact fit, or else the largest R_base. No novelty enters here (Appendix
     D.1).
 
-    An exact fit (:data:`EXACT_NMSE`) is preferred over a shorter approximation, because R_base would trade the last
-    digits of a found law for a node. ``None`` for an empty front.
+    ``None`` for an empty front. See :func:`sobolev_novelty.scoring.choice_rank`.
     """
-    exact = [c for c in front if c.nmse < EXACT_NMSE]
-    if exact:
-        return min(exact, key=lambda c: c.complexity)
-    return max(front, key=lambda c: c.score, default=None)
+    return max(front, key=lambda candidate: candidate.rank, default=None)

@@ -18,22 +18,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.batch import conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluate import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import TermArchive
-from sobolev_novelty.projection import conditional_residuals
-from sobolev_novelty.report import novelty
+from sobolev_novelty.guidance import TermArchive, without_weakest
 from sobolev_novelty.search.division import with_proper_fractions
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.front import EXACT_NMSE
 from sobolev_novelty.search.structure.algebra import respelled
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.structure.pursuit import pursue
 from sobolev_novelty.search.variation import ONE, Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
-from sobolev_novelty.signatures import Geometry, Status
 from sobolev_novelty.terms import additive_terms, sum_of_terms
 
 #: Rows on which the archive compares terms.
@@ -82,26 +79,35 @@ class StructuralForms:
 
 
 @dataclass(slots=True)
-class GeneticState(State):
-    """The population and what guidance remembers."""
+class Signal:
+    """What guidance remembers."""
 
-    problem: Problem | None = None
-    vocabulary: Vocabulary | None = None
+    guidance: SobolevGuidance
+    archive: TermArchive
+    diagnosed: set[Expression] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class GeneticState(State):
+    """The population, the rows on which terms are compared, and what there is beside offspring: structural forms, the
+    signal."""
+
+    problem: Problem
+    vocabulary: Vocabulary
+    compared: Sample
+    compared_y: FloatArray
+    structural: StructuralForms | None
+    structure_may_wait: bool
+    signal: Signal | None
     population: list[Candidate] = field(default_factory=list)
-    structural: StructuralForms | None = None
-    archive: TermArchive | None = None
-    compared: Sample | None = None
-    compared_y: FloatArray | None = None
     rewritten: set[Expression] = field(default_factory=set)
     genomes: dict[Expression, Genome] = field(default_factory=dict)
-    diagnosed: set[Expression] = field(default_factory=set)
     generation: int = 0
-    structure_may_wait: bool = False
     best_score: float = 0.0
     improved_at: int = 0
 
 
-class Genetic(Engine):
+class Genetic(Engine[GeneticState]):
     """Genetic programming on sums of terms.
 
     Parameters
@@ -159,31 +165,31 @@ class Genetic(Engine):
             ),
             structural=StructuralForms(problem, seed) if self.structural else None,
             structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
-            archive=None if guidance is None else TermArchive(guidance.archive_capacity, order=guidance.order),
+            signal=None
+            if guidance is None
+            else Signal(guidance, TermArchive(guidance.archive_capacity, order=guidance.order)),
             compared=sample.rows(rows),
             compared_y=problem.y[rows],
         )
 
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
-        assert isinstance(state, GeneticState) and state.vocabulary is not None and state.problem is not None
+    def propose(self, state: GeneticState, rng: np.random.Generator) -> list[Expression]:
         forms: list[Expression] = []
         if state.structural is not None and self._is_turn_of_structure(state):
             forms += state.structural.next()
         forms += self._rewritten(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
-        if self.guidance is not None and self._is_turn_of_guidance(state):
-            forms += self._assembled(state, self.guidance)
-            forms += self._pruned(state, self.guidance)
+        if state.signal is not None and self._is_turn_of_guidance(state):
+            forms += self._assembled(state, state.signal)
+            forms += self._pruned(state, state.signal)
         limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
         spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
         return [form for form in spelled if form is not None and form.complexity <= limit]
 
-    def observe(self, state: State, scored: list[Candidate]) -> State:
-        assert isinstance(state, GeneticState)
+    def observe(self, state: GeneticState, scored: list[Candidate]) -> GeneticState:
         distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
         # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
         # of equals the one found first stays in front.
-        ranked = sorted(distinct.values(), key=lambda c: (c.nmse >= EXACT_NMSE, -c.score, c.complexity))
+        ranked = sorted(distinct.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
         state.population = ranked[: self.population_size]
         kept = {c.expression for c in state.population}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
@@ -191,9 +197,9 @@ class Genetic(Engine):
         best = ranked[0].score if ranked else 0.0
         if best > (1.0 + PROGRESS) * state.best_score:
             state.best_score, state.improved_at = best, state.generation
-        if state.archive is not None and state.compared is not None and self._is_turn_of_guidance(state):
+        if state.signal is not None and self._is_turn_of_guidance(state):
             terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
-            state.archive.update(terms, state.compared)
+            state.signal.archive.update(terms, state.compared)
             state.n_novelty_calls += 1
         return state
 
@@ -208,28 +214,18 @@ class Genetic(Engine):
         """Every third generation: the archive changes slowly, and the signal must not take the time of the search."""
         return state.generation % 3 == 0
 
-    def _pruned(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
+    def _pruned(self, state: GeneticState, signal: Signal) -> list[Expression]:
         """The best expressions without their weakest low-novelty term, for the loop to refit; each tried once."""
-        sample = state.compared
-        assert sample is not None
-        forms = []
-        for candidate in state.population[:N_EXTENDED]:
-            if candidate.expression in state.diagnosed:
-                continue
-            state.diagnosed.add(candidate.expression)
-            state.n_novelty_calls += 1
-            report = novelty(candidate.expression, sample, order=guidance.order, tau=guidance.tau)
-            if report.status is not Status.OK or report.terms is None or len(report) < 2:
-                continue
-            low = np.flatnonzero(report.nu < guidance.tau)
-            if len(low):
-                weakest = int(low[np.argmin(report.contribution[low])])
-                forms.append(sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest]))
-        return forms
+        best = dict.fromkeys(candidate.expression for candidate in state.population[:N_EXTENDED])
+        fresh = [expression for expression in best if expression not in signal.diagnosed]
+        signal.diagnosed.update(fresh)
+        state.n_novelty_calls += len(fresh)
+        found = novelties(fresh, state.compared, order=signal.guidance.order)
+        shorter = (without_weakest(own, signal.guidance.tau) for own in found)
+        return [form for form in shorter if form is not None]
 
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
         vocabulary = state.vocabulary
-        assert vocabulary is not None
         if not state.population:
             return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
         children = []
@@ -255,8 +251,6 @@ class Genetic(Engine):
 
         The very best in each generation, some more in every third: most of them are overtaken before it would matter.
         """
-        sample = state.compared
-        assert sample is not None
         best = state.population[: N_REWRITTEN if state.generation % 3 == 0 else 1]
         fresh = [c.expression for c in best if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
@@ -266,31 +260,28 @@ class Genetic(Engine):
                 factored(old),
                 factored(flattened(old, through_roots=True)),
                 factored(with_proper_fractions(old)),
-                _thinned(old, sample),
+                _thinned(old, state.compared),
             )
             forms += [new for new in spellings if new.complexity < old.complexity]
         return forms
 
-    def _assembled(self, state: GeneticState, guidance: SobolevGuidance) -> list[Expression]:
+    def _assembled(self, state: GeneticState, signal: Signal) -> list[Expression]:
         """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix
         D.1)."""
-        archive, sample, y = state.archive, state.compared, state.compared_y
-        assert archive is not None and sample is not None and y is not None
+        archive, sample, y = signal.archive, state.compared, state.compared_y
         if not len(archive):
             return []
-        geometry = Geometry(guidance.order)
-        offered = _columns(archive.terms, sample, geometry)
+        order = signal.guidance.order
+        offered = _values(archive.terms, sample)
         # Sparse sums of archive terms alone: what several good expressions found, together.
-        sparse = pursue(offered[: sample.n_samples].T, y, n_terms=self.max_terms - 1, beam=N_RANKED, keep=2)
+        sparse = pursue(offered.T, y, n_terms=self.max_terms - 1, beam=N_RANKED, keep=2)
         forms = [as_form((*(archive.terms[j] for j in found.columns), ONE)) for found in sparse if found.columns]
         for candidate in state.population[:N_EXTENDED]:
             terms = _genome(state, candidate)
             if len(terms) >= self.max_terms:
                 continue
-            own = _columns(terms, sample, geometry)
-            residual = _left_over(own[: sample.n_samples], y)
-            gain = _explained(offered[: sample.n_samples], residual)
-            distance = conditional_residuals(own, offered)
+            gain = _explained(offered, _left_over(_values(terms, sample), y))
+            distance = np.nan_to_num(conditional_novelty(archive.terms, terms, sample, order=order))
             state.n_novelty_calls += 1
             chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
             forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
@@ -325,14 +316,9 @@ def _variable_weights(problem: Problem) -> Sequence[float]:
     return [float(0.3 + c) for c in correlation]
 
 
-def _columns(terms: Sequence[Expression], sample: Sample, geometry: Geometry) -> FloatArray:
-    """Signatures as columns, values first; entries that are not finite are 0."""
-    rows = (
-        derivatives(list(terms), sample, geometry.order)
-        * geometry.block_factors(geometry.scales(sample))[None, :, None]
-    )
-    rows[~np.isfinite(rows)] = 0.0
-    return np.asarray(rows.reshape(len(terms), -1).T)
+def _values(terms: Sequence[Expression], sample: Sample) -> FloatArray:
+    """Values as columns; entries that are not finite are 0."""
+    return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)
 
 
 def _left_over(columns: FloatArray, y: FloatArray) -> FloatArray:

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.scoring import base_score, expected_error
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
+from sobolev_novelty.scoring import EXACT_NMSE, base_score
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, assemble, shortened, split_form
-from sobolev_novelty.search.front import EXACT_NMSE, ParetoFront, select
+from sobolev_novelty.search.front import ParetoFront, select
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
@@ -41,7 +42,7 @@ class Budget:
     max_evaluations : int, optional
         Forms fitted at most. A repeated form costs nothing.
     seconds : float, optional
-        Wall time; the batch under way is finished.
+        Wall time. The batch under way is finished; forms that an engine proposes later are not fitted.
     stop_when_exact : bool
         End at an exact fit (after a short grace in which a simpler equivalent may turn up).
 
@@ -66,7 +67,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """What callbacks are told after each batch."""
+    """What callbacks are told after each round."""
 
     front: ParetoFront
     n_evaluations: int
@@ -109,7 +110,7 @@ class SearchResult:
 
 def run(
     problem: Problem,
-    engine: Engine,
+    engine: Engine[S],
     budget: Budget,
     rng: np.random.Generator,
     *,
@@ -125,7 +126,7 @@ def run(
     n_jobs : int
         Threads of the fitting kernel; the result does not depend on it.
     callbacks : sequence of callable
-        Called with a :class:`Progress` after each batch; one that returns True ends the search.
+        Called with a :class:`Progress` after each round; one that returns True ends the search.
 
     Examples
     --------
@@ -138,34 +139,36 @@ def run(
     >>> result.best.nmse < 1e-20
     True
     """
+    problem = replace(problem, deadline=Deadline.after(budget.seconds))
     search = _Search(problem, budget, n_jobs, tuple(callbacks))
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
         with np.errstate(all="ignore"):
             search.evaluate([*problem.guesses, Expression.of(1.0)])
-            state = engine.start(problem, rng)
-            while not search.stop_reason:
-                state = _round(search, engine, state, rng)
+            if not search.stop_reason:
+                _rounds(search, engine, rng)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
     return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
 
 
-def _round(search: _Search, engine: Engine, state: State, rng: np.random.Generator) -> State:
-    proposals = engine.propose(state, rng)
-    if not proposals:
-        search.stop_reason = "The engine has nothing more to propose."
-        return state
-    before = search.n_evaluations
-    search.n_rounds += 1
-    scored = search.evaluate(proposals)
-    state = engine.observe(state, scored)
-    search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == before else 0
-    search.n_novelty_calls = state.n_novelty_calls
-    if search.idle_rounds >= MAX_IDLE_ROUNDS:
-        search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
-    search.report()
-    return state
+def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> None:
+    state = engine.start(search.problem, rng)
+    search.check_budget()
+    while not search.stop_reason:
+        n_proposed, n_evaluations = search.n_proposed, search.n_evaluations
+        search.n_rounds += 1
+        scored = search.evaluate(search.in_time(engine.propose(state, rng)))
+        search.check_budget()  # the engine may have taken the rest of the time
+        if search.n_proposed == n_proposed:
+            search.stop_reason = search.stop_reason or "The engine has nothing more to propose."
+            return
+        state = engine.observe(state, scored)
+        search.n_novelty_calls = state.n_novelty_calls
+        search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
+        if search.idle_rounds >= MAX_IDLE_ROUNDS:
+            search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
+        search.report()
 
 
 @dataclass(slots=True)
@@ -178,6 +181,7 @@ class _Search:
     callbacks: tuple[Callback, ...]
     front: ParetoFront = field(default_factory=ParetoFront)
     stop_reason: str = ""
+    n_proposed: int = 0
     n_evaluations: int = 0
     n_novelty_calls: int = 0
     idle_rounds: int = 0
@@ -196,20 +200,23 @@ class _Search:
         self.allowed = frozenset(self.problem.sample.names)
 
     @property
-    def n_samples(self) -> int:
-        return len(self.problem.y)
-
-    @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
 
-    def evaluate(self, proposals: Sequence[Expression]) -> list[Candidate]:
-        """Scored candidates, one a proposal in the order given; those the budget did not reach are left out."""
+    def in_time(self, proposals: Iterable[Expression]) -> Iterator[Expression]:
+        """What an engine proposes before the time is over."""
+        for form in proposals:
+            self.n_proposed += 1
+            if self.problem.deadline.is_over:
+                return
+            yield form
+
+    def evaluate(self, proposals: Iterable[Expression]) -> list[Candidate]:
+        """Scored candidates, one per proposal in the order given; those the budget did not reach are left out."""
         scored: list[Candidate] = []
-        for start in range(0, len(proposals), BATCH):
-            if self.stop_reason:
-                break
-            scored += self.evaluate_batch(proposals[start : start + BATCH])
+        forms = iter(proposals)
+        while not self.stop_reason and (batch := list(islice(forms, BATCH))):
+            scored += self.evaluate_batch(batch)
             self.shorten()
             self.check_budget()
         return scored
@@ -293,10 +300,10 @@ class _Search:
     ) -> None:
         fitted = self.fitter.fit([split for _, split in forms])
         self.n_evaluations += len(forms)
-        candidates = [scored(form, fit, self.n_samples) for (form, _), fit in zip(forms, fitted, strict=True)]
+        candidates = [scored(form, fit, len(self.problem.y)) for (form, _), fit in zip(forms, fitted, strict=True)]
         promising = [i for i, c in enumerate(candidates) if self.reaches_for_front(c, fitted[i])]
         for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
-            candidates[i] = scored(forms[i][0], fit, self.n_samples)
+            candidates[i] = scored(forms[i][0], fit, len(self.problem.y))
         for (form, _), candidate in zip(forms, candidates, strict=True):
             self.fits[keys[form]] = candidate
             if form in prints:
@@ -315,7 +322,7 @@ class _Search:
         limit = self.budget.max_evaluations
         if limit is not None and self.n_evaluations >= limit:
             self.stop_reason = f"The budget of {limit} evaluations is spent."
-        elif self.budget.seconds is not None and self.seconds >= self.budget.seconds:
+        elif self.problem.deadline.is_over:
             self.stop_reason = f"The budget of {self.budget.seconds:g} seconds is spent."
         elif self.budget.stop_when_exact and self.exact_since is not None and self.is_grace_over(*self.exact_since):
             self.stop_reason = "The fit is exact up to rounding."
@@ -330,13 +337,12 @@ class _Search:
                 self.stop_reason = "A callback ended the search."
 
 
-def scored(form: Expression, fit: Fitted, n_samples: int) -> Candidate:
-    """The candidate of a fit, with R_base of the error to expect."""
+def scored(form: Expression, fit: Fitted, n_rows: int) -> Candidate:
+    """The candidate of a fit, with its R_base."""
     if not math.isfinite(fit.nmse):
         return failed(form)
     expression = assemble(fit.terms, fit.coefficients.tolist())
-    error = expected_error(fit.nmse, expression.complexity, n_samples)
-    return Candidate(form, expression, fit.nmse, base_score(error, expression.complexity))
+    return Candidate(form, expression, fit.nmse, base_score(fit.nmse, expression.complexity, n_rows))
 
 
 def failed(form: Expression) -> Candidate:

@@ -19,19 +19,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sobolev_novelty.batch import conditional_novelty
+from sobolev_novelty.batch import TermNovelties, conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.operators import Operator
-from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import ONE, split_form
 from sobolev_novelty.search.grammar import OUTERS, Product, Writer
 from sobolev_novelty.search.holes import Hole, Partial, Pursuit, Step, open_hole, power_law, write_form
 from sobolev_novelty.search.library import Library, make_library
-from sobolev_novelty.signatures import Status
-from sobolev_novelty.terms import sum_of_terms
 
 #: Rows on which terms are screened, and on which novelty is computed.
 SCREEN_ROWS = 300
@@ -70,20 +67,20 @@ class Node:
 class TreeState(State):
     """Tree, library and what was proposed last."""
 
-    problem: Problem | None = None
-    root: Node | None = None
-    library: Library | None = None
-    writer: Writer | None = None
-    products: dict[Expression, Product] = field(default_factory=dict)
-    y: FloatArray = field(default_factory=lambda: np.zeros(0))
+    problem: Problem
+    root: Node
+    library: Library
+    writer: Writer
+    products: dict[Expression, Product]
+    y: FloatArray
+    novelty_sample: Sample
     holes: dict[tuple[Step, ...], Hole | None] = field(default_factory=dict)
     pending: list[tuple[Node, list[Expression]]] = field(default_factory=list)
     trial: tuple[Expression, Node, Candidate] | None = None
     elite: list[Candidate] = field(default_factory=list)
-    novelty_sample: Sample | None = None
 
 
-class MCTS(Engine):
+class MCTS(Engine[TreeState]):
     """Tree search over partial expressions.
 
     Parameters
@@ -93,7 +90,7 @@ class MCTS(Engine):
     exploration : float
         Weight of the exploration term of the upper confidence bound.
     n_rollouts : int
-        Rollouts a round; their forms are fitted in one call.
+        Rollouts per round; their forms are fitted in one call.
     max_terms : int
         Terms of the innermost sum at most.
     max_steps : int
@@ -141,9 +138,7 @@ class MCTS(Engine):
             novelty_sample=problem.sample.rows(_spread(problem.sample.n_samples, NOVELTY_ROWS, rng)),
         )
 
-    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
-        assert isinstance(state, TreeState)
-        assert state.root is not None
+    def propose(self, state: TreeState, rng: np.random.Generator) -> list[Expression]:
         state.pending = []
         proposals: list[Expression] = [] if state.trial is None else [state.trial[0]]
         for _ in range(self.n_rollouts):
@@ -153,8 +148,7 @@ class MCTS(Engine):
             proposals += forms
         return proposals or [Expression.of(1.0)]
 
-    def observe(self, state: State, scored: list[Candidate]) -> State:
-        assert isinstance(state, TreeState)
+    def observe(self, state: TreeState, scored: list[Candidate]) -> TreeState:
         by_form = {candidate.form: candidate for candidate in scored}
         if self.guidance is None:
             for node, forms in state.pending:
@@ -207,14 +201,13 @@ class MCTS(Engine):
 
     def _complementarity(self, state: TreeState, terms: list[Expression], given: Sequence[Expression]) -> FloatArray:
         """Factors of the gains: below 1 for terms that the given ones nearly rebuild in value and slope (Sec. 4.2)."""
-        if self.guidance is None or not given or state.novelty_sample is None:
+        if self.guidance is None or not given:
             return np.ones(len(terms))
         state.n_novelty_calls += 1
         nu = conditional_novelty(terms, list(given), state.novelty_sample, order=self.guidance.order)
         return np.nan_to_num(np.minimum(1.0, nu / self.guidance.tau), nan=1.0)
 
     def _steps(self, state: TreeState, partial: Partial, hole: Hole) -> list[Step]:
-        assert state.writer is not None
         last = partial.steps[-1] if partial.steps else None
         steps: list[Step] = []
         if not isinstance(last, str) or last.startswith(("exp", "inverse")):
@@ -227,8 +220,6 @@ class MCTS(Engine):
         if steps in state.holes:
             hole = state.holes.pop(steps)
         else:
-            assert state.library is not None
-            assert state.writer is not None
             hole = open_hole(steps, state.y, state.library, state.writer)
         state.holes[steps] = hole  # most recently used last
         while len(state.holes) > MAX_HOLES:
@@ -251,7 +242,7 @@ class MCTS(Engine):
                 partial, hole = (partial, hole) if inner is None else (further, inner)
             forms += self._power_laws(state, partial, hole)
         forms += self._completions(state, partial, hole, rng, is_first=node.visits <= 1)
-        limit = 60 if state.problem is None else state.problem.max_complexity
+        limit = state.problem.max_complexity
         return [form for form in dict.fromkeys(forms) if form is not None and form.complexity <= limit]
 
     def _power_laws(self, state: TreeState, partial: Partial, hole: Hole) -> Iterable[Expression | None]:
@@ -261,7 +252,6 @@ class MCTS(Engine):
                 yield self._written(state, partial, hole, Product(powers))
 
     def _written(self, state: TreeState, partial: Partial, hole: Hole, product: Product) -> Expression | None:
-        assert state.writer is not None
         term = state.writer.product(product)
         b = None if term is None else hole.coefficients([term])
         if term is None or b is None:
@@ -311,7 +301,6 @@ class MCTS(Engine):
         return forms
 
     def _complete(self, state: TreeState, partial: Partial, hole: Hole) -> Expression | None:
-        assert state.writer is not None
         if not partial.terms:
             return None
         b = hole.coefficients(partial.terms)
@@ -323,71 +312,86 @@ class MCTS(Engine):
         self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance
     ) -> None:
         """Rerank the round's pool by R_SN, backpropagate, and set up the delete-and-refit trial (Appendix D.2)."""
-        self._settle_trial(state, by_form, guidance)
+        judge = _Judge(state, guidance)
+        self._settle_trial(state, by_form, judge)
         ordered = sorted(by_form.values(), key=lambda c: -c.score)
-        pool = {c.form for c in ordered[: guidance.pool_size]}
-        top: tuple[float, Node, Candidate, NoveltyReport] | None = None
-        for node, forms in state.pending:
-            ranked = sorted((by_form[f] for f in forms if f in by_form), key=lambda c: -c.score)
-            found = self._select(state, [c for c in ranked if c.form in pool and c.score > 0.0], guidance)
-            if found is None:
+        pool = {c.form for c in ordered[: guidance.pool_size] if c.score > 0.0}
+        ranked = [
+            sorted((by_form[f] for f in forms if f in by_form), key=lambda c: -c.score) for _, forms in state.pending
+        ]
+        offers = [[c for c in own if c.form in pool] for own in ranked]
+        judge.look_at([own[0] for own in offers if own])
+        top: tuple[float, Node, Candidate] | None = None
+        for (node, _), own, offered in zip(state.pending, ranked, offers, strict=True):
+            if not offered:
                 # Outside the pool no novelty is computed: the full penalty stands for it.
-                _backpropagate(node, max(ranked[0].score - guidance.weight, 0.0) if ranked else 0.0)
+                _backpropagate(node, max(own[0].score - guidance.weight, 0.0) if own else 0.0)
                 continue
-            reward, candidate, report = found
+            reward, candidate = judge.best(offered)
             _backpropagate(node, reward)
-            if report is not None and (top is None or reward > top[0]):
-                top = (reward, node, candidate, report)
+            if top is None or reward > top[0]:
+                top = (reward, node, candidate)
         if top is not None:
-            assert state.writer is not None
-            reduced = _without_weakest(top[3], state.writer)
+            shorter = without_weakest(judge.found(top[2]), guidance.tau)
+            reduced = None if shorter is None else state.writer.rewritten(shorter)
             state.trial = None if reduced is None else (reduced, top[1], top[2])
 
-    def _select(
-        self, state: TreeState, ranked: Sequence[Candidate], guidance: SobolevGuidance
-    ) -> tuple[float, Candidate, NoveltyReport | None] | None:
-        """The candidate with the largest R_SN, of candidates sorted by R_base.
-
-        The penalty is never negative: once R_base falls to the best R_SN, the rest need not be looked at.
-        """
-        best: tuple[float, Candidate, NoveltyReport | None] | None = None
-        for candidate in ranked:
-            if best is not None and candidate.score <= best[0]:
-                break
-            penalty, report = self._penalty(state, candidate)
-            guided = candidate.score - guidance.weight * penalty
-            if best is None or guided > best[0]:
-                best = (guided, candidate, report)
-        return best
-
-    def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance) -> None:
+    def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], judge: _Judge) -> None:
         """The shortened form counts only if its R_base did not drop."""
         if state.trial is None:
             return
         form, node, before = state.trial
         after = by_form.get(form)
         if after is not None and after.score >= before.score:
-            _backpropagate(node, after.score - guidance.weight * self._penalty(state, after)[0])
+            _backpropagate(node, judge.guided(after))
         state.trial = None
-
-    def _penalty(self, state: TreeState, candidate: Candidate) -> tuple[float, NoveltyReport | None]:
-        """Mean squared shortfall of the novelties, 1 where they cannot be computed; and the report."""
-        assert self.guidance is not None
-        assert state.novelty_sample is not None
-        state.n_novelty_calls += 1
-        report = novelty(candidate.expression, state.novelty_sample, order=self.guidance.order, tau=self.guidance.tau)
-        if report.status is not Status.OK:
-            return 1.0, None
-        return novelty_penalty(report.nu, self.guidance.tau), report
 
     def _learn(self, state: TreeState, scored: Sequence[Candidate]) -> None:
         """Terms of the best candidates join the library."""
-        assert state.library is not None
         pool = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0}
         state.elite = sorted(pool.values(), key=lambda c: -c.score)[:N_TEACHERS]
         state.library.learn(
             term for c in state.elite for term in split_form(c.expression).terms if 1 < term.complexity <= 20
         )
+
+
+@dataclass(slots=True)
+class _Judge:
+    """R_SN of the candidates of one round, each diagnosed once."""
+
+    state: TreeState
+    guidance: SobolevGuidance
+    known: dict[Expression, TermNovelties] = field(default_factory=dict)
+
+    def look_at(self, candidates: Sequence[Candidate]) -> None:
+        """Diagnose candidates in one call."""
+        fresh = [e for e in dict.fromkeys(c.expression for c in candidates) if e not in self.known]
+        found = novelties(fresh, self.state.novelty_sample, order=self.guidance.order)
+        self.known.update(zip(fresh, found, strict=True))
+        self.state.n_novelty_calls += len(fresh)
+
+    def found(self, candidate: Candidate) -> TermNovelties:
+        """The novelties of a candidate."""
+        self.look_at([candidate])
+        return self.known[candidate.expression]
+
+    def guided(self, candidate: Candidate) -> float:
+        """R_SN (Eq. D.1)."""
+        return candidate.score - self.guidance.weight * self.found(candidate).penalty(self.guidance.tau)
+
+    def best(self, ranked: Sequence[Candidate]) -> tuple[float, Candidate]:
+        """The largest R_SN, of candidates sorted by R_base, and whose it is.
+
+        The penalty is never negative: once R_base falls to the best R_SN, the rest need not be looked at.
+        """
+        best = (self.guided(ranked[0]), ranked[0])
+        for candidate in ranked[1:]:
+            if candidate.score <= best[0]:
+                break
+            guided = self.guided(candidate)
+            if guided > best[0]:
+                best = (guided, candidate)
+        return best
 
 
 def _visited(node: Node) -> Node:
@@ -439,7 +443,6 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
     if len(sure) > 1:
         steps += [Product((power,)) for power in sure]
         steps += [Product(tuple(p for p in sure if p is not power)) for power in sure] if len(sure) > 2 else []
-    assert state.library is not None
     atoms = [p for p in state.library.products if p is not None and not p.powers and len(p.atoms) == 1]
     screened = Pursuit.start(hole).gains()
     index = {p: i for i, p in enumerate(state.library.products) if p is not None}
@@ -452,12 +455,3 @@ def _is_sum_of_two(atom: Expression) -> bool:
     """x0 + x1, x0 - x1, or one over it."""
     names = {token.name for token in atom.tokens if isinstance(token, Operator)}
     return bool(names & {"add", "sub"}) and names <= {"add", "sub", "inv", "div"} and len(atom.variables) == 2
-
-
-def _without_weakest(report: NoveltyReport, writer: Writer) -> Expression | None:
-    """The expression without its low-novelty term of smallest independent contribution; None where all are novel."""
-    low = np.flatnonzero(report.nu < report.tau)
-    if len(low) == 0 or report.terms is None or len(report.terms) < 2:
-        return None
-    weakest = min(low, key=lambda i: float(report.contribution[i]))
-    return writer.rewritten(sum_of_terms([term for i, term in enumerate(report.terms) if i != weakest]))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.scoring import merged_rows
 from sobolev_novelty.search.units import Units
 
 #: Rows an engine searches on; constants are polished on all rows afterwards.
@@ -38,6 +39,8 @@ class Prepared:
         With mean 1.
     columns : tuple of int
         Chosen columns of the user's table.
+    n_rows : int
+        Distinct rows of the user's table, of a very long one among those looked at.
     is_complete : bool
         Whether every row of the user's table is in the sample.
     units : Units
@@ -50,6 +53,7 @@ class Prepared:
     y: FloatArray
     weights: FloatArray | None
     columns: tuple[int, ...]
+    n_rows: int
     is_complete: bool
     units: Units
     X_user: FloatArray
@@ -74,9 +78,10 @@ def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.ra
         rows = np.sort(rng.choice(n_rows, MAX_MERGED_ROWS, replace=False))
         X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
     X, y, weights = merged_rows(X, y, weights)
-    is_complete = n_rows <= MAX_MERGED_ROWS and len(y) <= MAX_ROWS
-    if len(y) > MAX_ROWS:
-        rows = np.sort(rng.choice(len(y), MAX_ROWS, replace=False))
+    n_distinct = len(y)
+    is_complete = n_rows <= MAX_MERGED_ROWS and n_distinct <= MAX_ROWS
+    if n_distinct > MAX_ROWS:
+        rows = np.sort(rng.choice(n_distinct, MAX_ROWS, replace=False))
         X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
     columns = chosen_columns(X, y)
     names = tuple(f"x{k}" for k in columns)
@@ -84,20 +89,7 @@ def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.ra
     units = Units.of(searched, names)
     sample = Sample(units.applied(searched, names), names)
     chosen = tuple(int(k) for k in columns)
-    return Prepared(sample, np.ascontiguousarray(y), weights, chosen, is_complete, units, searched)
-
-
-def merged_rows(
-    X: FloatArray, y: FloatArray, weights: FloatArray | None
-) -> tuple[FloatArray, FloatArray, FloatArray | None]:
-    """Distinct rows in lexicographic order with their joint weights, scaled to mean 1; ``None`` for equal weights."""
-    w = np.ones(len(y)) if weights is None else weights
-    kept = w > 0.0
-    table = np.column_stack([X[kept], y[kept]]) + 0.0  # -0.0 and 0.0 are one value
-    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-    joint = np.bincount(inverse.reshape(-1), weights=w[kept], minlength=len(distinct))
-    joint = joint / joint.mean()
-    return distinct[:, :-1], distinct[:, -1], None if np.ptp(joint) < 1e-12 else joint
+    return Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
 
 
 def chosen_columns(X: FloatArray, y: FloatArray, n_columns: int = MAX_COLUMNS) -> IndexArray:

@@ -13,14 +13,17 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
+from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import Status
 from sobolev_novelty.report import NoveltyReport, novelty
-from sobolev_novelty.scoring import base_score, expected_error
+from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
@@ -28,9 +31,9 @@ from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, SearchResult, run
 from sobolev_novelty.search.polish import polished, relative_error
 from sobolev_novelty.search.preparation import Prepared, prepare
-from sobolev_novelty.search.storage import engine_named, model_from_dict, model_to_dict, read_json, write_json
+from sobolev_novelty.search.registry import engine_named
+from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.units import ToUser
-from sobolev_novelty.signatures import Status
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,8 +49,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    engine : {"genetic", "mcts"} or Engine
-        How forms are proposed. Options of an engine are arguments of its class: ``engine=MCTS(exploration=0.5)``.
+    engine : str or Engine
+        How forms are proposed: ``"genetic"``, ``"mcts"`` or another registered name. Options of an engine are arguments
+        of its class: ``engine=MCTS(exploration=0.5)``.
     novelty : bool or SobolevGuidance
         Whether the engine gets the Sobolev signal. Everything else (budget, seeds, fitting, score) is the same without.
     budget : Budget, optional
@@ -64,7 +68,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
-        Threads; -1 for all cores. The result does not depend on it.
+        Threads, those of linear algebra included; -1 for all cores. The result does not depend on it.
     random_state : int, RandomState or None
     verbose : bool, optional
         Whether to show progress; by default on a terminal only.
@@ -94,7 +98,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        engine: str | Engine = "genetic",
+        engine: str | Engine[Any] = "genetic",
         *,
         novelty: bool | SobolevGuidance = True,
         budget: Budget | None = None,
@@ -134,6 +138,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             the equations in it and with the rest of the budget. The engine's own memory is not in it: the resumed run
             is as good, not bit for bit the same.
         """
+        # On a busy machine, threads of linear algebra that wait for each other can take most of a time budget.
+        with threadpool_limits(limits=_n_threads(self.n_jobs)):
+            return self._fit(X, y, sample_weight, checkpoint)
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -149,11 +158,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             budget = saved.remaining(budget, len(guesses))
         problem = self._problem(prepared, guesses)
         result = self._search(problem, budget, rng, saved, self._writer(prepared))
-        self._store(result, _Data(X, y, weights, names), prepared)
+        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
         if saved is not None:
-            saved.write(
-                result.front, result.n_evaluations, result.n_novelty_calls, result.seconds, self._writer(prepared)
-            )
+            saved.write(result, self._writer(prepared))
             self.n_evaluations_ += saved.n_evaluations
             self.n_novelty_calls_ += saved.n_novelty_calls
         return self
@@ -215,13 +222,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return front_figure(self.equations_, str(self.expression_))
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model as JSON: equations, names and settings; no data, no code."""
+        """Write the fitted model as JSON: equations, names and settings, the engine's among them; no data, no code."""
         check_is_fitted(self)
         write_json(Path(path), model_to_dict(self))
 
     @classmethod
     def load(cls, path: str | Path) -> SymbolicRegressor:
-        """Read a model that :meth:`save` wrote. Nothing in the file is executed."""
+        """Read a model that :meth:`save` wrote. Nothing in the file is executed.
+
+        Where the model's engine is not known here, or has options that a file cannot hold, the model predicts all the
+        same; ``fit`` then asks for another engine.
+        """
         return model_from_dict(cls, read_json(Path(path)), str(path))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -273,13 +284,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         engine = self._engine()
         if np.ptp(problem.y) == 0.0:
             constant = Expression.of(float(problem.y[0]))
-            front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1)),))
+            front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
             callbacks = [show] if saved is None else [show, saved.callback(written)]
             return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=callbacks)
 
-    def _engine(self) -> Engine:
+    def _engine(self) -> Engine[Any]:
+        if isinstance(self.engine, StoredEngine):
+            raise self.engine.refusal()
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
         if not isinstance(engine, Engine):
             raise ParameterError(f"'engine' must be a name or an Engine. Got {type(self.engine).__name__}.")
@@ -311,16 +324,16 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         import pandas as pd
 
         rows = []
-        for candidate in front:
-            report = novelty(candidate.expression, self._sample_, names=self._names())
-            known = report.status is Status.OK
+        found = novelties([candidate.expression for candidate in front], self._sample_, names=self._names())
+        for candidate, own in zip(front, found, strict=True):
+            known = own.status is Status.OK
             rows.append(
                 {
                     "complexity": candidate.complexity,
                     "loss": candidate.nmse * variance,
                     "score": candidate.score,
-                    "min_novelty": float(np.min(report.nu)) if known else math.nan,
-                    "mean_novelty": float(np.mean(report.nu)) if known else math.nan,
+                    "min_novelty": float(np.min(own.nu)) if known else math.nan,
+                    "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
                     "expression": candidate.expression,
                 }
             )
@@ -338,12 +351,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Data:
-    """All training rows, and the names the equations use."""
+    """All training rows, the names the equations use, and how many of the rows are distinct."""
 
     X: FloatArray
     y: FloatArray
     weights: FloatArray | None
     names: tuple[str, ...]
+    n_rows: int
 
     @property
     def variance(self) -> float:
@@ -355,8 +369,7 @@ class _Data:
         if not is_complete:
             expression = polished(expression, self.X, self.y, self.weights, self.names)
             nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
-        error = expected_error(nmse, expression.complexity, len(self.y))
-        return Candidate(expression, expression, nmse, base_score(error, expression.complexity))
+        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
 
 
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:

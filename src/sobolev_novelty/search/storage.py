@@ -1,50 +1,62 @@
 """Models as JSON files.
 
-Equations as text, names and settings. Reading one parses text with the package's own grammar and runs nothing.
+Equations as text, names, and the constructor's arguments with the engine and its options. Reading one parses text with
+the package's own grammar and runs nothing: an engine is made only if its name is registered here.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import math
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.search.engine import Engine, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
+from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
 
 FORMAT = "sobolev-novelty model"
-FORMAT_VERSION = 1
+#: Version 1 stored an engine by its name alone, without its options.
+FORMAT_VERSION = 2
 
-#: Name -> module and class; imported on first use, so that engines do not import each other.
-ENGINES = {
-    "genetic": ("sobolev_novelty.search.genetic", "Genetic"),
-    "mcts": ("sobolev_novelty.search.mcts", "MCTS"),
-}
+#: Value types that options may have beside numbers, text and lists.
+_VALUES = {kind.__name__: kind for kind in (SobolevGuidance, Budget)}
 
 M = TypeVar("M")
 
 
-def engine_named(name: str) -> Engine:
-    """The engine of this name with its default options.
+@dataclass(frozen=True, slots=True)
+class StoredEngine:
+    """The engine of a loaded model that cannot be made here: the model predicts, but a further fit is refused.
 
-    Examples
-    --------
-    >>> engine_named("mcts").guidance is None
-    True
+    Parameters
+    ----------
+    name : str
+        As registered, or ``module:class``.
+    options : dict
+        As in the file.
+    missing : tuple of str
+        Options that JSON could not hold.
+    reason : str
+        Why it cannot be made, as a sentence.
     """
-    try:
-        module, attribute = ENGINES[name]
-    except KeyError:
-        raise ParameterError(f"'engine' must be one of {', '.join(ENGINES)}, or an Engine. Got '{name}'.") from None
-    engine: Engine = getattr(importlib.import_module(module), attribute)()
-    return engine
+
+    name: str
+    options: dict[str, Any]
+    missing: tuple[str, ...]
+    reason: str
+
+    def refusal(self) -> ParameterError:
+        """What a fit raises."""
+        return ParameterError(
+            f"'engine' of this loaded model, '{self.name}', cannot be made again: {self.reason} "
+            "Give another one: model.set_params(engine=…)."
+        )
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -59,7 +71,7 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"'{path}' cannot be read as JSON: {error}.") from error
     if not isinstance(content, dict):
         raise DataError(f"'{path}' does not hold a JSON object.")
@@ -94,38 +106,18 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     }
 
 
-def _settings(model: Any) -> dict[str, Any]:
-    """Constructor arguments that JSON can hold; an engine is stored by its class's name."""
-    engine = model.engine
-    names = {attribute: name for name, (_, attribute) in ENGINES.items()}
-    seed = model.random_state
-    return {
-        "engine": engine if isinstance(engine, str) else names.get(type(engine).__name__, "genetic"),
-        "novelty": asdict(model.novelty) if isinstance(model.novelty, SobolevGuidance) else bool(model.novelty),
-        "budget": None if model.budget is None else asdict(model.budget),
-        "timeout": model.timeout,
-        "operators": None if model.operators is None else list(model.operators),
-        "max_complexity": model.max_complexity,
-        "warm_start": bool(model.warm_start),
-        "random_state": int(seed) if isinstance(seed, int | np.integer) else None,
-    }
-
-
 def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
     """The regressor that :func:`model_to_dict` described."""
     import pandas as pd
 
-    if content.get("format") != FORMAT or content.get("version") != FORMAT_VERSION:
+    version = content.get("version")
+    if content.get("format") != FORMAT or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise DataError(
-            f"'{where}' is not a saved model of this package (format '{FORMAT}', version {FORMAT_VERSION})."
+            f"'{where}' is not a saved model that this version of the package reads (format '{FORMAT}', version 1 to "
+            f"{FORMAT_VERSION}). Got format {content.get('format')!r}, version {version!r}."
         )
     try:
-        settings = dict(content["settings"])
-        if settings.get("budget") is not None:
-            settings["budget"] = Budget(**settings["budget"])
-        if isinstance(settings.get("novelty"), dict):
-            settings["novelty"] = SobolevGuidance(**settings["novelty"])
-        model: Any = cls(**settings)
+        model: Any = cls(**_constructor_arguments(content["settings"], version))
         names = content["feature_names"]
         model.n_features_in_ = int(content["n_features"])
         if names is not None:
@@ -136,13 +128,96 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         model.n_evaluations_ = int(content["n_evaluations"])
         model.n_novelty_calls_ = int(content["n_novelty_calls"])
         model.stop_reason_ = str(content["stop_reason"])
-    except (KeyError, TypeError) as error:
+        table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
+        table.insert(0, "complexity", [row["expression"].complexity for row in rows])
+        model.equations_ = table[["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]]
+    except SobolevError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"'{where}' is not a whole model: {error!r}.") from error
-    table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
-    table.insert(0, "complexity", [row["expression"].complexity for row in rows])
-    model.equations_ = table[["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]]
     found: M = model
     return found
+
+
+# --- the constructor's arguments
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The constructor's arguments, guesses as text; a random generator is not stored."""
+    arguments: dict[str, Any] = model.get_params(deep=False)
+    engine, guesses = arguments.pop("engine"), arguments.pop("guesses")
+    settings, _ = _plain_options(arguments)
+    if guesses is not None:
+        settings["guesses"] = [str(as_expression(guess, model._names())) for guess in guesses]
+    return {"engine": engine if isinstance(engine, str) else _engine_to_dict(engine)} | settings
+
+
+def _constructor_arguments(settings: dict[str, Any], version: int) -> dict[str, Any]:
+    arguments = {name: _restored(value) for name, value in settings.items() if name != "engine"}
+    if version == 1:
+        for name, kind in (("budget", Budget), ("novelty", SobolevGuidance)):
+            if isinstance(settings.get(name), dict):
+                arguments[name] = kind(**settings[name])
+    engine = settings["engine"]
+    return {"engine": engine if isinstance(engine, str) else _engine_from_dict(engine)} | arguments
+
+
+def _engine_to_dict(engine: Engine[Any] | StoredEngine) -> dict[str, Any]:
+    if isinstance(engine, StoredEngine):
+        return {"name": engine.name, "options": engine.options, "missing": list(engine.missing)}
+    options, missing = _plain_options(engine.get_params(deep=False))
+    return {"name": name_of(engine) or place_of(type(engine)), "options": options, "missing": missing}
+
+
+def _engine_from_dict(stored: dict[str, Any]) -> Engine[Any] | StoredEngine:
+    """The engine, or what is known of it where it cannot be made: predictions need none."""
+    name, options, missing = str(stored["name"]), dict(stored["options"]), tuple(map(str, stored["missing"]))
+    if name not in ENGINES:
+        reason = "no engine of this name is registered here (sobolev_novelty.register_engine)."
+    elif missing:
+        reason = f"JSON could not hold its option(s) {', '.join(missing)}."
+    else:
+        try:
+            return engine_named(name, **{option: _restored(value) for option, value in options.items()})
+        except (ImportError, TypeError, ValueError) as error:  # an extra that is not installed, an option renamed since
+            reason = f"{error}."
+    return StoredEngine(name, options, missing, reason)
+
+
+def _plain_options(options: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """What JSON can hold, and the names of the rest."""
+    plain, missing = {}, []
+    for name, value in options.items():
+        try:
+            plain[name] = _plain(value)
+        except TypeError:
+            missing.append(name)
+    return plain, missing
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON holds it; value types and tuples with their names, so that they come back as they were."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if type(value) in _VALUES.values():
+        return {"type": type(value).__name__, "fields": asdict(value)}
+    if isinstance(value, tuple):
+        return {"type": "tuple", "items": [_plain(item) for item in value]}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise TypeError(f"JSON cannot hold {type(value).__name__}")
+
+
+def _restored(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_restored(item) for item in value]
+    if isinstance(value, dict) and value.get("type") == "tuple":
+        return tuple(_restored(item) for item in value["items"])
+    if isinstance(value, dict) and value.get("type") in _VALUES:
+        return _VALUES[value["type"]](**value["fields"])
+    return value
 
 
 def _number(value: float) -> float | None:

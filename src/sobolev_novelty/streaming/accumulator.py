@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty import kernels
-from sobolev_novelty.batch import terms_of, three_weights
+from sobolev_novelty.batch import check_tau, terms_of, three_weights
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluate import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Status, status_of
 from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.report import NoveltyReport, check_tau
+from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.report_source import DROP_REASONS, WorkedOut, data_notes
 from sobolev_novelty.streaming.row_summary import (
     Recipe,

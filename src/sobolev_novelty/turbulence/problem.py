@@ -21,9 +21,10 @@ import scipy.linalg
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.geometry import MIN_ROWS
 from sobolev_novelty.projection import conditional_residuals, factor
 from sobolev_novelty.report import NoveltyReport, novelty_of_arrays
-from sobolev_novelty.signatures import MIN_ROWS, signatures_of_arrays
+from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.tensors import (

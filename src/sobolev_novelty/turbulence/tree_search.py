@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.batch import novelty_penalty
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.guidance import novelty_penalty
+from sobolev_novelty.guidance import weakest_term
 from sobolev_novelty.projection import residuals_of_factor
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import SobolevGuidance
@@ -116,7 +117,8 @@ class _Evaluator:
         if terms not in self.seen:
             fit = self.problem.fit(sorted(terms))
             complexity = sum(self.node_counts[i] + 2 for i in terms)
-            score = base_score(fit.mse / self.problem.variance, complexity, self.options.parsimony)
+            error = fit.mse / self.problem.variance
+            score = base_score(error, complexity, np.inf, parsimony=self.options.parsimony)
             self.seen[terms] = (fit, score)
         return self.seen[terms]
 
@@ -146,12 +148,11 @@ class _Evaluator:
         """The candidate without its weakest low-novelty term, where R_base does not fall (Appendix D.2)."""
         assert self.options.guidance is not None
         order, nu, length = self.novelties(candidate.terms)
-        weak = np.flatnonzero(nu < self.options.guidance.tau)
-        if len(weak) == 0 or len(order) == 1:
-            return None
         contribution = np.abs(candidate.fit.coefficients) * nu * length
-        gone = order[int(weak[np.argmin(contribution[weak])])]
-        rest = candidate.terms - {gone}
+        weakest = weakest_term(nu, contribution, self.options.guidance.tau)
+        if weakest is None:
+            return None
+        rest = candidate.terms - {order[weakest]}
         return rest if self.base(rest)[1] >= candidate.score else None
 
 

@@ -188,7 +188,7 @@ typedef struct {
     int64_t min_rows;
     const Rules *rules;
     double *novelty, *lengths; /* one per member */
-    double *triangles;         /* or NULL: per candidate its m x m normalised triangular factor, row-major */
+    double *triangles;         /* or NULL: per candidate its m x m normalised triangular factor, row-major, and not always novelties */
     const int64_t *triangle_offsets;
     int64_t *rows;             /* one per candidate */
     int32_t *status;

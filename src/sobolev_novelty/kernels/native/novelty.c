@@ -292,26 +292,29 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
 }
 
 /* Novelties by a triangular factor, in extended precision where the first one asks for it. -1 without memory. */
-static int by_triangle(Candidate *p, double *nu, double *lengths, double *triangle) {
+static int by_triangle(Candidate *p, double *nu, double *lengths) {
     Own *own = p->own;
     const int64_t m = p->m;
     const Rules *rules = p->context->job->rules;
     Wide *wide = malloc(((size_t)(m * m) + (size_t)m * CHUNK) * sizeof(Wide));
-    int result = wide && !triangle_of_blocks(p, NULL, NULL) ? 0 : -1;
-    if (!result) {
-        for (int64_t i = 0; i < m; i++)
-            for (int64_t j = 0; j < m; j++) wide[j * m + i] = i <= j ? own->R[i * m + j] : 0.0;
-        result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
-    }
-    if (result == 1) {
-        result = triangle_of_blocks(p, wide, wide + m * m);
-        if (!result) result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
-    }
-    for (int64_t j = 0; triangle && result >= 0 && j < m; j++)
-        for (int64_t i = 0; i < m; i++)
-            triangle[i * m + j] = i <= j && lengths[j] > 0.0 ? (double)(wide[j * m + i] / lengths[j]) : 0.0;
+    if (!wide) return -1;
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < m; j++) wide[j * m + i] = i <= j ? own->R[i * m + j] : 0.0;
+    int result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
+    if (result == 1) result = triangle_of_blocks(p, wide, wide + m * m) ? -1 : novelty_from_triangle(wide, p->m, rules, nu, lengths);
     free(wide);
     return result < 0 ? -1 : 0;
+}
+
+/* The normalised factor alone, for those who ask other questions than novelty of it. */
+static void copy_triangle(const Candidate *p, double *lengths, double *triangle) {
+    const int64_t m = p->m;
+    for (int64_t j = 0; j < m; j++) {
+        double square = 0.0;
+        for (int64_t i = 0; i <= j; i++) square += p->own->R[i * m + j] * p->own->R[i * m + j];
+        lengths[j] = sqrt(square);
+        for (int64_t i = 0; i < m; i++) triangle[i * m + j] = i <= j && square > 0.0 ? p->own->R[i * m + j] / lengths[j] : 0.0;
+    }
 }
 
 static void task(void *pointer, void *own_pointer, int64_t i) {
@@ -345,10 +348,11 @@ static void task(void *pointer, void *own_pointer, int64_t i) {
             return;
         }
     }
-    if ((useless && scales_of_blocks(&p)) || by_triangle(&p, nu, lengths, triangle)) {
+    if ((useless && scales_of_blocks(&p)) || triangle_of_blocks(&p, NULL, NULL) || (!triangle && by_triangle(&p, nu, lengths))) {
         atomic_store(&c->failed, 1);
         return;
     }
+    if (triangle) copy_triangle(&p, lengths, triangle);
     for (int32_t t = 0; t < p.m; t++) lengths[t] = lengths[t] * (own->scale[t] > 0.0 ? own->scale[t] : 1.0) / root;
 }
 
