@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,20 +57,29 @@ class Waiting(State):
 
 
 class Slow(Engine[Waiting]):
-    """Waits before each form, as for a language model; ``is_considerate`` waits no longer than there is time."""
+    """Waits for each form, as for a language model; hands forms over one by one, or one in a list; ``is_considerate``
+    waits no longer than there is time."""
 
     def __init__(
-        self, wait: float = 0.5, is_considerate: bool = False, guidance: SobolevGuidance | None = None
+        self,
+        wait: float = 0.5,
+        is_listing: bool = False,
+        is_considerate: bool = False,
+        guidance: SobolevGuidance | None = None,
     ) -> None:
         self.wait = wait
+        self.is_listing = is_listing
         self.is_considerate = is_considerate
         self.guidance = guidance
 
     def start(self, problem: Problem, rng: np.random.Generator) -> Waiting:
         return Waiting(problem)
 
-    def propose(self, state: Waiting, rng: np.random.Generator) -> Iterator[Expression]:
-        for _ in range(3):
+    def propose(self, state: Waiting, rng: np.random.Generator) -> Iterable[Expression]:
+        return list(self._answers(state, 1)) if self.is_listing else self._answers(state, 3)
+
+    def _answers(self, state: Waiting, n: int) -> Iterator[Expression]:
+        for _ in range(n):
             remaining = state.problem.deadline.remaining
             if self.is_considerate and remaining < self.wait:
                 return
@@ -157,9 +166,11 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
     assert len(result.front) >= 2
 
 
-def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted() -> None:
+@pytest.mark.parametrize("is_listing", [True, False])
+def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted(is_listing: bool) -> None:
     begin = time.monotonic()
-    result = run(Problem(SAMPLE, X[0] ** X[1]), Slow(0.5), Budget(seconds=2.0), np.random.default_rng(0))
+    engine = Slow(0.5, is_listing)
+    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=2.0), np.random.default_rng(0))
     assert time.monotonic() - begin < 2.6
     assert result.stop_reason == "The budget of 2 seconds is spent."
     assert 3 <= result.n_evaluations <= 4  # the constant, and an answer every half second while there is time
