@@ -49,7 +49,7 @@ class MatchedEquation:
     def report(self, **options: Any) -> NoveltyReport:
         """The novelty of every term, with the options of :func:`sobolev_novelty.novelty`; notes on the table first."""
         found = novelty(self.expression, self.sample, **options)
-        return replace(found, notes=self.notes + found.notes)
+        return replace(found, given_notes=self.notes)
 
     def prune(self, **options: Any) -> Slimmed:
         """The equation without the terms whose deletion costs nothing; options of :func:`sobolev_novelty.prune`."""
@@ -202,8 +202,7 @@ def streamed_report(
         n_rows += len(table)
     if target is not None:
         notes += _target_note(first, target, found.n_samples, n_rows)
-    report = found.report()
-    return replace(report, notes=notes + report.notes)
+    return replace(found.report(), given_notes=notes)
 
 
 def _inputs(table: Table, target: str | None, features: Sequence[str] | None) -> list[str]:

@@ -112,6 +112,7 @@ class NoveltyReport:
     expression: Expression | None = None
     given_labels: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
+    given_notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.nu)
@@ -145,7 +146,7 @@ class NoveltyReport:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know."""
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
-        return (*self.source.notes(self.status), *null)
+        return (*self.given_notes, *self.source.notes(self.status), *null)
 
     @property
     def qualified(self) -> npt.NDArray[np.bool_]:

@@ -101,7 +101,9 @@ class SampledTerms:
 
     def notes(self, status: Status) -> tuple[str, ...]:
         """See :class:`Source`."""
-        n_finite = np.isfinite(self.signatures().values).sum(axis=1) if status is Status.TOO_FEW_ROWS else np.zeros(0)
+        n_finite = np.zeros(0, dtype=np.int64)
+        if status is Status.TOO_FEW_ROWS:
+            n_finite = np.isfinite(self.signatures().values).sum(axis=1)
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
             n_samples=self.sample.n_samples,

@@ -44,7 +44,7 @@ class Novelties:
 
     def status_of(self, candidate: int) -> Status:
         """The status of one candidate."""
-        return STATUSES[self.status[candidate]]
+        return STATUSES[int(self.status[candidate])]
 
 
 def no_novelties(offsets: OffsetArray, *, with_triangles: bool = False) -> tuple[Novelties, OffsetArray]:
