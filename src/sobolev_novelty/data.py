@@ -19,6 +19,8 @@ from sobolev_novelty.errors import DataError
 
 FloatArray = npt.NDArray[np.float64]
 
+#: Samples up to this size are copied; only such are kept with a report.
+MAX_KEPT_BYTES = 1 << 24
 #: Kinds of dtype that NumPy would turn into floats without a word.
 _NOT_REAL = {"c": "complex numbers", "M": "dates", "m": "durations"}
 
@@ -93,7 +95,9 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     if len(set(resolved)) != len(resolved):
         twice = sorted({name for name in resolved if resolved.count(name) > 1})
         raise DataError(f"Column names must differ. Got these more than once: {', '.join(twice)}. Rename them.")
-    return Sample(np.ascontiguousarray(values.T), resolved)
+    # A report may keep a small sample, so that must not be the user's own memory.
+    own = np.array(values.T, order="C") if values.nbytes <= MAX_KEPT_BYTES else np.ascontiguousarray(values.T)
+    return Sample(own, resolved)
 
 
 def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
@@ -152,6 +156,10 @@ def _spread(row: FloatArray) -> float:
 
 
 def _numeric_columns(frame: Any) -> FloatArray:
+    if frame.size <= MAX_KEPT_BYTES // 8:
+        whole = frame.to_numpy()  # column by column takes longer than a novelty
+        if whole.dtype.kind in "fiu":
+            return np.asarray(whole, dtype=np.float64)
     columns = []
     for position, name in enumerate(frame.columns):
         column = frame.iloc[:, position]

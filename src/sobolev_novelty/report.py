@@ -21,13 +21,13 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
-from sobolev_novelty.data import FloatArray, as_sample
+from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.progress import OnProgress, silent, tracked
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
-from sobolev_novelty.report_source import MAX_KEPT_BYTES, SampledTerms, Source, WorkedOut, candidate_scale, null_note
+from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, candidate_scale, null_note
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.terms import Term
 

@@ -20,10 +20,6 @@ DROP_REASONS = (
     "a term's value is not finite",
     "a term's derivative is not finite",
 )
-#: Larger samples are not kept with a report: what may be asked of it is worked out at once.
-MAX_KEPT_BYTES = 1 << 24
-
-
 class Source(Protocol):
     """What a report is made from."""
 
