@@ -27,7 +27,7 @@ from sobolev_novelty.bench.gap import (
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.tasks import whitebox_tasks
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.report import novelty
 

@@ -13,7 +13,7 @@ from sklearn.linear_model import LinearRegression
 from sobolev_novelty.bench import peer_methods
 from sobolev_novelty.bench.methods import METHODS, MethodResult, find_method, linear
 from sobolev_novelty.bench.suites import r_squared
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, size=(150, 2))

@@ -14,7 +14,7 @@ from reference import TERMS, inputs, reference_matrix, reference_novelty
 from sobolev_novelty.batch import novelty_penalty
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ParameterError, ParseError
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import (
     MAX_FILTER_POINTS,

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.peers import (
     from_ffx,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.division import with_proper_fractions

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.factoring import factored, flattened

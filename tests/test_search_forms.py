@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search import forms
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS

@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 
 from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem, SobolevGuidance

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.data import Sample
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance

@@ -15,7 +15,7 @@ import sobolev_novelty as sn
 from sobolev_novelty.bench.methods import find_method
 from sobolev_novelty.cli import app
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.mcts import MCTS

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.terms import AdditiveTerms, Term, additive_terms, sum_of_terms

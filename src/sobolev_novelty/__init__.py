@@ -8,50 +8,21 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
 from typing import Any
 
-#: Public name -> module. Names are imported on first use, so that `import sobolev_novelty` loads nothing heavy.
-_PUBLIC = {
-    "Expression": "sobolev_novelty.expression",
-    "parse": "sobolev_novelty.parsing",
-    "to_sympy": "sobolev_novelty.convert",
-    "from_sympy": "sobolev_novelty.convert",
-    "to_latex": "sobolev_novelty.convert",
-    "to_numpy": "sobolev_novelty.convert",
-    "to_cpp": "sobolev_novelty.convert",
-    "evaluate": "sobolev_novelty.evaluate",
-    "additive_terms": "sobolev_novelty.terms",
-    "sum_of_terms": "sobolev_novelty.terms",
-    "Term": "sobolev_novelty.terms",
-    "TAU_ID": "sobolev_novelty.projection",
-    "novelty": "sobolev_novelty.streaming",
-    "novelty_of_chunks": "sobolev_novelty.streaming",
-    "NoveltyAccumulator": "sobolev_novelty.streaming.accumulator",
-    "novelty_of_arrays": "sobolev_novelty.report",
-    "conditional_novelty": "sobolev_novelty.batch",
-    "novelties": "sobolev_novelty.batch",
-    "TermNovelties": "sobolev_novelty.batch",
-    "NoveltyReport": "sobolev_novelty.report",
-    "Status": "sobolev_novelty.geometry",
-    "prune": "sobolev_novelty.guidance",
-    "rerank": "sobolev_novelty.guidance",
-    "TermArchive": "sobolev_novelty.guidance",
-    "feedback": "sobolev_novelty.guidance",
-    "accepts": "sobolev_novelty.guidance",
-    "SymbolicRegressor": "sobolev_novelty.search.regressor",
-    "Budget": "sobolev_novelty.search.loop",
-    "Genetic": "sobolev_novelty.search.genetic",
-    "MCTS": "sobolev_novelty.search.mcts",
-    "SobolevGuidance": "sobolev_novelty.search.engine",
-    "Engine": "sobolev_novelty.search.engine",
-    "register_engine": "sobolev_novelty.search.registry",
-    "SobolevError": "sobolev_novelty.errors",
-    "ParseError": "sobolev_novelty.errors",
-    "ExpressionError": "sobolev_novelty.errors",
-    "DataError": "sobolev_novelty.errors",
-    "ParameterError": "sobolev_novelty.errors",
-}
+
+def _public() -> dict[str, str]:
+    """Public name -> module, as the stub beside this file has them for type checkers."""
+    stub = ast.parse(Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    return {name.name: node.module or "" for node in imports for name in node.names}
+
+
+#: Names are imported on first use, so that `import sobolev_novelty` loads nothing heavy.
+_PUBLIC = _public()
 
 __all__ = sorted(_PUBLIC)  # noqa: PLE0605
 

@@ -11,7 +11,7 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.projection import TAU_ID, conditional_residuals

@@ -76,6 +76,7 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     """
     if isinstance(X, Sample):
         return X
+    refuse_dask(X, "X")
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(column) for column in X.columns) if names is None else names
         values = _numeric_columns(X) if hasattr(X, "iloc") else _numeric_array(X.to_numpy())
@@ -108,6 +109,7 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
     >>> as_target([1, 2, 3], 3)
     array([1., 2., 3.])
     """
+    refuse_dask(y, name)
     values = np.asarray(y)
     if values.dtype.kind not in "fiub":
         values = _numeric_array(y, name)
@@ -122,6 +124,20 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
             f"'{name}' has {len(bad)} non-finite value(s), the first in row {bad[0]}. Drop or impute these rows."
         )
     return np.ascontiguousarray(values)
+
+
+def is_dask(X: Any) -> bool:
+    """Whether this is a Dask collection; does not import Dask."""
+    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
+
+
+def refuse_dask(X: Any, name: str) -> None:
+    """Refuse what would be loaded into memory without a word."""
+    if is_dask(X):
+        raise DataError(
+            f"'{name}' is a Dask collection, which this function does not read in parts. Give a part that fits in "
+            f"memory, {name}.compute(). Only novelty() reads Dask."
+        )
 
 
 def standard_deviations(X: FloatArray) -> FloatArray:

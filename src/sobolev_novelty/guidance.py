@@ -19,7 +19,7 @@ from sobolev_novelty.batch import (
 )
 from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import as_expression, derivatives, evaluate
+from sobolev_novelty.evaluation import as_expression, derivatives, evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
 from sobolev_novelty.projection import TAU_ID, unit_columns

@@ -13,7 +13,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table

@@ -20,6 +20,8 @@ DROP_REASONS = (
     "a term's value is not finite",
     "a term's derivative is not finite",
 )
+
+
 class Source(Protocol):
     """What a report is made from."""
 

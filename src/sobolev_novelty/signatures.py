@@ -9,7 +9,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
 

@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 
 #: Largest unexplained share of an exact solution.

@@ -8,7 +8,7 @@ from typing import Any
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.bench.exact import exact_solution
 from sobolev_novelty.bench.suites import TaskData, r_squared
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 

@@ -14,7 +14,7 @@ import numpy as np
 from sobolev_novelty.bench.methods import MethodResult, method
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import require
-from sobolev_novelty.evaluate import evaluate
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.peers import from_ffx, from_gplearn, from_hroch, from_pyoperon, from_pysindy
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms

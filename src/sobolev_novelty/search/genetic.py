@@ -20,7 +20,7 @@ import numpy as np
 
 from sobolev_novelty.batch import conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.evaluate import derivatives
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive, without_weakest
 from sobolev_novelty.search.division import with_proper_fractions

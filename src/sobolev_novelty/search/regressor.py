@@ -17,9 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.data import FloatArray, refuse_dask
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.report import NoveltyReport, novelty
@@ -143,6 +143,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit(X, y, sample_weight, checkpoint)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
+        refuse_dask(X, "X")
+        refuse_dask(y, "y")
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -171,6 +173,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ``nan`` or ``inf`` outside its domain.
         """
         check_is_fitted(self)
+        refuse_dask(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         expression = self._equation(index)
         programs = kernels.compile_programs([expression], self._names())

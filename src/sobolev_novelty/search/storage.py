@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
-from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.search.engine import Engine, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of

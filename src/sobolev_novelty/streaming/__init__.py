@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty import report
+from sobolev_novelty.data import is_dask
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import TAU_ID
@@ -127,11 +128,6 @@ def novelty_of_chunks(
     return found.report()
 
 
-def is_dask(X: Any) -> bool:
-    """Whether this is a Dask collection; does not import Dask."""
-    return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
-
-
 def _accumulate_dask(empty: NoveltyAccumulator, X: Any) -> NoveltyAccumulator:
     """One accumulator per block, merged in a tree: only accumulators travel between machines, never rows."""
     delayed = require("dask", extra="dask").delayed
@@ -164,4 +160,4 @@ def _merged(accumulators: list[NoveltyAccumulator]) -> NoveltyAccumulator:
     return reduce(NoveltyAccumulator.merge, accumulators)
 
 
-__all__ = ["FAN_IN", "NoveltyAccumulator", "is_dask", "novelty", "novelty_of_chunks"]
+__all__ = ["FAN_IN", "NoveltyAccumulator", "novelty", "novelty_of_chunks"]

@@ -13,7 +13,7 @@ from sobolev_novelty import kernels
 from sobolev_novelty.batch import check_tau, terms_of, three_weights
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
-from sobolev_novelty.evaluate import as_expression
+from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Status, status_of
 from sobolev_novelty.projection import TAU_ID

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from reference import TERMS, inputs, reference_signature
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ExpressionError, ParameterError, ParseError
-from sobolev_novelty.evaluate import as_expression, check_order, derivatives, evaluate
+from sobolev_novelty.evaluation import as_expression, check_order, derivatives, evaluate
 from sobolev_novelty.expression import Expression
 
 

@@ -15,6 +15,9 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import check_order
 from sobolev_novelty.parsing import parse
 
+#: Names of the columns of a table with one column and no names.
+_UNNAMED = ("x0",)
+
 
 def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression:
     """An expression from an expression, a text or a SymPy object.
@@ -27,15 +30,29 @@ def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression
     if isinstance(source, Expression):
         return source
     if isinstance(source, str):
-        return parse(source, names=names)
+        return _parsed(source, names)
     if hasattr(source, "free_symbols") and hasattr(source, "func"):
-        return from_sympy(source)
+        return _in_one_column(from_sympy(source), names)
     if isinstance(source, int | float):
         return Expression.of(float(source))
     raise ParameterError(
         f"An equation must be text, an Expression or a SymPy object. Got {type(source).__name__}. "
         "For a fitted model use sobolev_novelty.peers."
     )
+
+
+def _parsed(text: str, names: Sequence[str] | None) -> Expression:
+    if names is None or tuple(names) != _UNNAMED:
+        return parse(text, names=names)
+    one = _in_one_column(parse(text), names)
+    return one if one.variables in ((), _UNNAMED) else parse(text, names=names)
+
+
+def _in_one_column(expression: Expression, names: Sequence[str] | None) -> Expression:
+    """With one column that has no name of its own, the only variable is that column, whatever it is called."""
+    if names is None or tuple(names) != _UNNAMED or len(expression.variables) != 1:
+        return expression
+    return expression.rename({expression.variables[0]: _UNNAMED[0]})
 
 
 def evaluate(expression: Any, X: Any) -> FloatArray:
