@@ -86,7 +86,8 @@ def test_the_tests_and_functions_that_the_list_of_equations_names_exist() -> Non
             file = named or file
             if test:
                 assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
-        for module, attribute in re.findall(r"`(terms|geometry|signatures|projection|batch|report|report_source|guidance)\.(\w+)", row):
+        modules = "terms|geometry|signatures|projection|batch|report|report_source|guidance"
+        for module, attribute in re.findall(rf"`({modules})\.(\w+)", row):
             assert hasattr(importlib.import_module(f"sobolev_novelty.{module}"), attribute), attribute
 
 
