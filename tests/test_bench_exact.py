@@ -6,8 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty.bench import exact
 from sobolev_novelty.bench.exact import exact_solution, snapped, symbolic_verdict

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sobolev_novelty.data import Sample, as_sample, as_target
 from sobolev_novelty.errors import DataError

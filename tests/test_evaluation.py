@@ -6,8 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from reference import TERMS, inputs, reference_signature
 from sobolev_novelty.data import as_sample

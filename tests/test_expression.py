@@ -6,8 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression, format_number

@@ -6,8 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty

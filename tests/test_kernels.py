@@ -9,8 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty import kernels
 from sobolev_novelty.errors import DataError, KernelError, ParameterError

@@ -7,8 +7,7 @@ import time
 import tracemalloc
 
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from sobolev_novelty.errors import ParameterError, ParseError
 from sobolev_novelty.expression import Expression

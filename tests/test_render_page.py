@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty.render.mathml import formula
 from sobolev_novelty.render.page import cases_page, report_fragment, report_page

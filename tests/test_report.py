@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty

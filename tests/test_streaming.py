@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from sobolev_novelty import report
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
 from sobolev_novelty.progress import Progress, Step
-from sobolev_novelty.streaming import novelty, novelty_of_chunks
+from sobolev_novelty.report import novelty
+from sobolev_novelty.streaming import novelty_of_chunks
 from sobolev_novelty.streaming.accumulator import CONVERTED_ROWS, NoveltyAccumulator
 from streaming_cases import TOLERANCE, assert_same, rows_with_holes
 

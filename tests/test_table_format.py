@@ -7,8 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.files import read_table

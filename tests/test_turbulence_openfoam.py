@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence import openfoam
+from sobolev_novelty.turbulence import data as hill, openfoam
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.foam_case import FoamCase, read_field, write_case

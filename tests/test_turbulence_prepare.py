@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence import prepare as preparation
+from sobolev_novelty.turbulence import data as hill, prepare as preparation
 from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
 from sobolev_novelty.turbulence.mesh import build_mesh

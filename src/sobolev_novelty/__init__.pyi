@@ -2,41 +2,21 @@
 
 from sobolev_novelty.batch import (
     TermNovelties as TermNovelties,
-)
-from sobolev_novelty.batch import (
     conditional_novelty as conditional_novelty,
-)
-from sobolev_novelty.batch import (
     novelties as novelties,
 )
 from sobolev_novelty.convert import (
     from_sympy as from_sympy,
-)
-from sobolev_novelty.convert import (
     to_cpp as to_cpp,
-)
-from sobolev_novelty.convert import (
     to_latex as to_latex,
-)
-from sobolev_novelty.convert import (
     to_numpy as to_numpy,
-)
-from sobolev_novelty.convert import (
     to_sympy as to_sympy,
 )
 from sobolev_novelty.errors import (
     DataError as DataError,
-)
-from sobolev_novelty.errors import (
     ExpressionError as ExpressionError,
-)
-from sobolev_novelty.errors import (
     ParameterError as ParameterError,
-)
-from sobolev_novelty.errors import (
     ParseError as ParseError,
-)
-from sobolev_novelty.errors import (
     SobolevError as SobolevError,
 )
 from sobolev_novelty.evaluation import evaluate as evaluate
@@ -44,35 +24,26 @@ from sobolev_novelty.expression import Expression as Expression
 from sobolev_novelty.geometry import Status as Status
 from sobolev_novelty.guidance import (
     TermArchive as TermArchive,
-)
-from sobolev_novelty.guidance import (
     accepts as accepts,
-)
-from sobolev_novelty.guidance import (
     feedback as feedback,
-)
-from sobolev_novelty.guidance import (
     prune as prune,
-)
-from sobolev_novelty.guidance import (
     rerank as rerank,
 )
 from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.projection import TAU_ID as TAU_ID
-from sobolev_novelty.report import NoveltyReport as NoveltyReport
-from sobolev_novelty.report import novelty_of_arrays as novelty_of_arrays
-from sobolev_novelty.search.engine import Engine as Engine
-from sobolev_novelty.search.engine import SobolevGuidance as SobolevGuidance
+from sobolev_novelty.report import (
+    NoveltyReport as NoveltyReport,
+    novelty as novelty,
+    novelty_of_arrays as novelty_of_arrays,
+)
+from sobolev_novelty.search.engine import Engine as Engine, SobolevGuidance as SobolevGuidance
 from sobolev_novelty.search.genetic import Genetic as Genetic
 from sobolev_novelty.search.loop import Budget as Budget
 from sobolev_novelty.search.mcts import MCTS as MCTS
 from sobolev_novelty.search.registry import register_engine as register_engine
 from sobolev_novelty.search.regressor import SymbolicRegressor as SymbolicRegressor
-from sobolev_novelty.streaming import novelty as novelty
 from sobolev_novelty.streaming import novelty_of_chunks as novelty_of_chunks
 from sobolev_novelty.streaming.accumulator import NoveltyAccumulator as NoveltyAccumulator
-from sobolev_novelty.terms import Term as Term
-from sobolev_novelty.terms import additive_terms as additive_terms
-from sobolev_novelty.terms import sum_of_terms as sum_of_terms
+from sobolev_novelty.terms import Term as Term, additive_terms as additive_terms, sum_of_terms as sum_of_terms
 
 __version__: str

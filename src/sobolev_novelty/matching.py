@@ -20,9 +20,8 @@ from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.progress import OnProgress, silent
-from sobolev_novelty.report import NoveltyReport
+from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import nmse
-from sobolev_novelty.streaming import novelty
 from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
 from sobolev_novelty.table_columns import input_columns, rows_note, sample_of, unusable_columns, usable_columns
 

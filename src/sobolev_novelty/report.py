@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
-from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample
+from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status
@@ -316,8 +316,9 @@ def novelty(
     equation : str, Expression, SymPy expression, or a list of them
         An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
         its coefficient).
-    X : array of shape (n_samples, n_features) or DataFrame
-        The observed inputs. No target is needed.
+    X : array of shape (n_samples, n_features) or DataFrame, of NumPy, pandas or Dask
+        The observed inputs. No target is needed. A Dask collection is read block by block where its blocks are; the
+        work runs on the active Dask scheduler or cluster.
     names : sequence of str, optional
         Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
     order : {0, 1, 2}
@@ -329,7 +330,7 @@ def novelty(
     tau : float
         Threshold of the verdict; 1/√10 by default.
     n_bootstrap : int
-        Resamples of the rows for intervals; 0 for none.
+        Resamples of the rows for intervals; 0 for none. Needs the rows in memory, so not with Dask.
     random_state : int or Generator, optional
         Seed of the bootstrap.
     on_progress : callable
@@ -346,6 +347,8 @@ def novelty(
     [1.0, 1.0]
     """
     check_tau(tau)
+    if is_dask(X):
+        return _of_dask(equation, X, names, n_bootstrap, order=order, weights=weights, coordinates=coordinates, tau=tau)
     sample = as_sample(X, names)
     geometry = Geometry(order, three_weights(weights), coordinates)
     expression, terms, notes = terms_of(equation, sample.names)
@@ -361,6 +364,17 @@ def novelty(
     if n_bootstrap == 0:
         return report
     return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, on_progress)
+
+
+def _of_dask(equation: Any, X: Any, names: Sequence[str] | None, n_bootstrap: int, **options: Any) -> NoveltyReport:
+    from sobolev_novelty.streaming import novelty_of_dask
+
+    if n_bootstrap:
+        raise ParameterError(
+            f"'n_bootstrap' must be 0 for a Dask collection: resampling needs the rows in memory. Got {n_bootstrap}. "
+            "Give a part that fits in memory, X.compute()."
+        )
+    return novelty_of_dask(equation, X, names, **options)
 
 
 def novelty_of_arrays(

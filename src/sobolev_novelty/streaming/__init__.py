@@ -12,11 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial, reduce
 from typing import Any
 
-import numpy as np
-
-from sobolev_novelty import report
-from sobolev_novelty.data import is_dask
-from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.errors import DataError, require
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
@@ -26,71 +22,9 @@ from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
 FAN_IN = 8
 
 
-def novelty(
-    equation: Any,
-    X: Any,
-    *,
-    names: Sequence[str] | None = None,
-    order: int = 1,
-    weights: tuple[float, ...] = (1.0, 1.0, 1.0),
-    coordinates: str = "standardized",
-    tau: float = TAU_ID,
-    n_bootstrap: int = 0,
-    random_state: int | np.random.Generator | None = None,
-    on_progress: OnProgress = silent,
-) -> NoveltyReport:
-    """Sobolev Novelty of every term of an equation on the observed inputs.
-
-    Parameters
-    ----------
-    equation : str, Expression, SymPy expression, or a list of them
-        An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
-        its coefficient).
-    X : array of shape (n_samples, n_features) or DataFrame, of NumPy, pandas or Dask
-        The observed inputs. No target is needed. A Dask collection is read block by block where its blocks are; the
-        work runs on the active Dask scheduler or cluster.
-    names : sequence of str, optional
-        Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
-    order : {0, 1, 2}
-        Highest derivative in the signature; 1 is the paper's.
-    weights : tuple of float
-        λ₀, λ₁ and λ₂.
-    coordinates : {"standardized", "raw"}
-        Whether derivatives are along standardized inputs.
-    tau : float
-        Threshold of the verdict; 1/√10 by default.
-    n_bootstrap : int
-        Resamples of the rows for intervals; 0 for none. Needs the rows in memory, so not with Dask.
-    random_state : int or Generator, optional
-        Seed of the bootstrap.
-    on_progress : callable
-        Told how many resamples are done (:class:`sobolev_novelty.progress.Progress`).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X = np.linspace(-1, 1, 200)[:, None]
-    >>> report = novelty("2.1*sin(x0) + 0.3*x0 - 0.05*x0**3", X)
-    >>> report.qualified.tolist()
-    [False, False, False]
-    >>> novelty("x0 + cos(3*x0)", X).nu.round(3).tolist()
-    [1.0, 1.0]
-    """
-    if not is_dask(X):
-        return report.novelty(
-            equation, X, names=names, order=order, weights=weights, coordinates=coordinates, tau=tau,
-            n_bootstrap=n_bootstrap, random_state=random_state,
-            on_progress=on_progress,
-        )  # fmt: skip
-    if n_bootstrap:
-        raise ParameterError(
-            f"'n_bootstrap' must be 0 for a Dask collection: resampling needs the rows in memory. Got {n_bootstrap}. "
-            "Give a part that fits in memory, X.compute()."
-        )
-    empty = NoveltyAccumulator(
-        equation, names, order=order, weights=weights, coordinates=coordinates, tau=tau
-    )  # fmt: skip
-    return _accumulate_dask(empty, X).report()
+def novelty_of_dask(equation: Any, X: Any, names: Sequence[str] | None, **options: Any) -> NoveltyReport:
+    """The report on a Dask array or DataFrame, whose blocks are read where they are."""
+    return _accumulate_dask(NoveltyAccumulator(equation, names, **options), X).report()
 
 
 def novelty_of_chunks(
@@ -109,7 +43,7 @@ def novelty_of_chunks(
     Parameters
     ----------
     equation, names, order, weights, coordinates, tau
-        See :func:`novelty`.
+        See :func:`sobolev_novelty.novelty`.
     chunks : iterable of arrays or DataFrames
         For example ``pandas.read_csv(path, chunksize=100_000)``.
     on_progress : callable
@@ -160,4 +94,4 @@ def _merged(accumulators: list[NoveltyAccumulator]) -> NoveltyAccumulator:
     return reduce(NoveltyAccumulator.merge, accumulators)
 
 
-__all__ = ["FAN_IN", "NoveltyAccumulator", "novelty", "novelty_of_chunks"]
+__all__ = ["FAN_IN", "NoveltyAccumulator", "novelty_of_chunks", "novelty_of_dask"]

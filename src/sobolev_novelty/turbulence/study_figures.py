@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence import figures
+from sobolev_novelty.turbulence import data as hill, figures
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS
 from sobolev_novelty.turbulence.data import MeshVelocity
