@@ -352,7 +352,7 @@ class _Meter:
         self.norms: list[Tensor] = []
         self.waited = 0.0
         self.since = time.monotonic()
-        self.steps_per_second = 1.0
+        self.steps_per_second = 0.0
 
     def add(self, loss: Tensor, norm: Tensor, waited: float) -> None:
         self.losses.append(loss)
@@ -364,11 +364,13 @@ class _Meter:
             return
         loss, norm = float(torch.stack(self.losses).mean()), float(torch.stack(self.norms).mean())
         seconds = time.monotonic() - self.since
-        self.steps_per_second = len(self.losses) / seconds
+        rate = len(self.losses) / seconds
+        if len(self.losses) >= 20 or not self.steps_per_second:  # a few steps say little about the speed
+            self.steps_per_second = rate
         step, batch = self.trainer.step, self.trainer.settings.training.batch
         self.journal.write(
             "train", step=step, samples=step * batch, loss=loss, gradient_norm=round(norm, 4),
-            learning_rate=self.trainer.schedule.rate(step - 1), samples_per_second=round(self.steps_per_second * batch),
+            learning_rate=self.trainer.schedule.rate(step - 1), samples_per_second=round(rate * batch),
             waiting=round(self.waited / seconds, 3),
         )  # fmt: skip
         if not np.isfinite(loss):
