@@ -1,10 +1,10 @@
 """What is kept of a training run.
 
-``state.pt`` holds everything, for an exact resume on one machine: weights, moments, running mean, step, schedule, random
-states, funnel. It is 16 bytes per parameter, too much to carry between machines that exchange little; there an *export*
-goes along: the float32 weights, the step and the schedule. A run that starts from it has fresh moments and a fresh running
-mean and warms up again; with β₂ = 0.98 the moments forget what was before some fifty steps anyway. This is the one
-inexact resume. *Weights* are for use: the running mean in bfloat16.
+``state.pt`` holds everything, for an exact resume on one machine: weights, moments, running mean, step, schedule,
+random states, funnel. It is 16 bytes per parameter, too much for machines that exchange little; there an *export* goes
+along: the float32 weights and the step. A run that starts from it has fresh moments and a fresh running mean and warms
+up again; with β₂ = 0.98 the moments forget what was before some fifty steps anyway. This is the one inexact resume.
+*Weights* are for use: the running mean in bfloat16.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Keep the formulas of the benchmarks out of the training corpus.
 
-A skeleton is a formula's additive terms without their constants; ``corpus/native/skeleton.h`` says which formulas share one.
-``held_out.txt`` lists the 64-bit hashes of those that training must not see, and the corpus unit rejects them. The list
-is made by ``tools/hold_out.py`` from the white-box tasks, the textbook laws and the anchor benchmarks.
+A skeleton is a formula's additive terms without their constants; ``corpus/native/skeleton.h`` says which formulas share
+one. ``held_out.txt`` lists the 64-bit hashes of those that training must not see, and the corpus unit rejects them. The
+list is made by ``tools/hold_out.py`` from the white-box tasks, the textbook laws and the anchor benchmarks.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Shapes
 ------
-``B`` tables, ``N`` points, ``L`` tokens, ``W`` width, ``H`` heads, ``V`` vocabulary. Points have no positions: the network
-sees a set, and a table whose rows are repeated equally often is the same table.
+``B`` tables, ``N`` points, ``L`` tokens, ``W`` width, ``H`` heads, ``V`` vocabulary. Points have no positions: the
+network sees a set, and a table whose rows are repeated equally often is the same table.
 """
 
 from __future__ import annotations

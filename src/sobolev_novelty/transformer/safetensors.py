@@ -1,7 +1,7 @@
 """Tensors in files of the safetensors format, in shards with checksums.
 
-A file is the length of the header (8 bytes, little endian), the header (JSON: name -> dtype, shape, offsets) and the raw
-bytes. It holds numbers only, so a foreign file can be read without running anything.
+A file is the length of the header (8 bytes, little endian), the header (JSON: name -> dtype, shape, offsets) and the
+raw bytes. It holds numbers only, so a foreign file can be read without running anything.
 """
 
 from __future__ import annotations

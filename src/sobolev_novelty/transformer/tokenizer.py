@@ -1,8 +1,8 @@
 """Formulas as the tokens that the network writes.
 
-A *skeleton* has one placeholder per constant. With floats, a constant is three tokens: sign, three digits, exponent of ten.
-The formula is in prefix order, as an :class:`~sobolev_novelty.expression.Expression` is; inputs are numbered. The corpus unit
-(``corpus/native/corpus.h``) has the same vocabulary.
+A *skeleton* has one placeholder per constant. With floats, a constant is three tokens: sign, three digits, exponent of
+ten. The formula is in prefix order, as an :class:`~sobolev_novelty.expression.Expression` is; inputs are numbered. The
+corpus unit (``corpus/native/corpus.h``) has the same vocabulary.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib.util
 import os
 from functools import cache
 from pathlib import Path
@@ -22,8 +23,8 @@ LAWS = ("lean", "e2esr")
 ARMS = ("random", "filtered", "matched")
 #: What becomes of a candidate, in the order in which it is asked.
 VERDICTS = (
-    "accepted", "too_long", "not_finite", "flat", "too_many_terms", "like_terms", "no_terms", "held_out", "too_few_rows",
-    "low_novelty", "thinned",
+    "accepted", "too_long", "not_finite", "flat", "too_many_terms", "like_terms", "no_terms", "held_out",
+    "too_few_rows", "low_novelty", "thinned",
 )  # fmt: skip
 
 
@@ -45,13 +46,15 @@ class NativeSettings(ctypes.Structure):
 
 @cache
 def native() -> ctypes.CDLL:
-    """The library, from SOBOLEV_CORPUS or from beside this file."""
-    path = Path(os.environ.get("SOBOLEV_CORPUS", HERE / LIBRARY))
-    if not path.is_file():
-        raise KernelError(
-            f"The compiled corpus unit is not at {path}. Run: python -m sobolev_novelty.transformer.corpus.build"
-        )
-    library = ctypes.CDLL(str(path))
+    """The library that SOBOLEV_CORPUS names, or the one that was installed or built beside this file."""
+    path = os.environ.get("SOBOLEV_CORPUS")
+    if path is None:
+        # It is no Python module, but has a module's name, so that editable installs find it too.
+        spec = importlib.util.find_spec("sobolev_novelty.transformer.corpus._corpus")
+        path = None if spec is None else spec.origin
+    if path is None or not Path(path).is_file():
+        raise KernelError("The corpus unit is not compiled. Run: python -m sobolev_novelty.transformer.corpus.build")
+    library = ctypes.CDLL(path)
     library.sobolev_corpus_skeleton.restype = ctypes.c_uint64
     sizes = np.zeros(6, dtype=np.int32)
     library.sobolev_corpus_sizes(pointer(sizes))
