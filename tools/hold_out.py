@@ -9,8 +9,9 @@ import argparse
 import csv
 import gzip
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
 from sobolev_novelty.errors import SobolevError
@@ -20,27 +21,37 @@ from sobolev_novelty.transformer.decontaminate import HELD_OUT, skeleton_hashes
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def formulas(data: Path) -> Iterator[tuple[str, str, str]]:
-    """Every law as (source, name, text)."""
+class Law(NamedTuple):
+    """A formula with the names of its inputs, without which an input called E would be read as a number."""
+
+    source: str
+    name: str
+    text: str
+    inputs: Sequence[str]
+
+
+def laws(data: Path) -> Iterator[Law]:
+    """Every formula that training must not see."""
     for task in whitebox_tasks():
-        yield "white-box tasks", task.name, task.formula
+        yield Law("white-box tasks", task.name, task.formula, task.variables)
     for task in formula_tasks(ROOT / "experiments" / "formulas" / "textbook.toml"):
-        yield "textbook laws", task.name, task.formula
+        yield Law("textbook laws", task.name, task.formula, task.variables)
     anchors = data / "anchors"
     for row in json.loads((anchors / "fastsrb.json").read_text())["equations"]:
-        yield "FastSRB", row["id"], row["formula"]
+        inputs = [variable["id"] for variable in row["variables"]]
+        yield Law("FastSRB", row["id"], row["formula"], inputs)
         for text in row["accept"] or ():
-            yield "FastSRB, accepted forms", row["id"], text
+            yield Law("FastSRB, accepted forms", row["id"], text, inputs)
     for name, title in (("lsr_synth", "LSR-Synth"), ("lsr_transform", "LSR-Transform")):
         for row in json.loads((anchors / f"{name}.json").read_text())["problems"]:
-            yield title, row["name"], row["formula"]
+            yield Law(title, row["name"], row["formula"], row["inputs"])
     with gzip.open(anchors / "odebench.json.gz", "rt") as file:
         for system in json.load(file):
             for text in system["substituted"][0]:
-                yield "ODEBench", str(system["id"]), text
+                yield Law("ODEBench", str(system["id"]), text, [f"x_{j}" for j in range(system["dim"])])
     with (anchors / "classic.csv").open(newline="") as file:
         for row in csv.DictReader(file):
-            yield "classic", row["name"], row["expression"]
+            yield Law("classic", row["name"], row["expression"], [f"x{j + 1}" for j in range(int(row["variables"]))])
 
 
 def main() -> None:
@@ -51,15 +62,15 @@ def main() -> None:
     arguments = parser.parse_args()
     hashes: set[int] = set()
     tally: dict[str, list[int]] = {}
-    for source, name, text in formulas(arguments.data):
-        counts = tally.setdefault(source, [0, 0])
+    for law in laws(arguments.data):
+        counts = tally.setdefault(law.source, [0, 0])
         counts[0] += 1
         try:
-            hashes |= skeleton_hashes(parse(text))
+            hashes |= skeleton_hashes(parse(law.text, names=law.inputs))
         except SobolevError as error:
             counts[1] += 1
             if arguments.verbose:
-                print(f"{source} {name}: {error}\n    {text}")
+                print(f"{law.source} {law.name}: {error}\n    {law.text}")
     lines = ["# Hashes of skeletons held out of training; made by tools/hold_out.py."]
     lines += [f"# {source}: {n} formulas, {n - bad} hashed" for source, (n, bad) in tally.items()]
     lines += [f"{value:016x}" for value in sorted(hashes)]

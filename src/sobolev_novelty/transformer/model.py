@@ -74,7 +74,7 @@ def features(X: Tensor, y: Tensor) -> Tensor:
     u = v / peak
     mean, deviation = u.mean(dim=1, keepdim=True), u.std(dim=1, keepdim=True)
     z = ((u - mean) / (deviation + 1e-12)).clamp(-6.0, 6.0)
-    exponent = torch.floor(torch.log2(v.abs() + 1e-30)).clamp(-100.0, 100.0)
+    exponent = torch.floor(torch.log2(v.abs() + 1e-30)).clamp(-126.0, 126.0)
     parts = [z, torch.asinh(v) / 3.0, v * torch.exp2(-exponent), exponent / 10.0]
     for k in range(N_FREQUENCIES):
         angle = z * (math.pi / 4.0 * 2.0**k)
