@@ -1,6 +1,8 @@
 """Write the list of skeletons that training must not see: python tools/hold_out.py DATA [--out FILE].
 
-DATA is the folder with ``anchors/`` (docs/pretraining.md says what they are). Only hashes are stored.
+DATA is the folder with ``anchors/`` (docs/pretraining.md says what they are). Only hashes are stored. A law is held out
+in the form in which it is given and in those that SymPy turns it into: expanded, factored, over one denominator, with
+products under roots, in exponents and in logarithms taken apart or put together, all for positive inputs.
 """
 
 from __future__ import annotations
@@ -9,12 +11,18 @@ import argparse
 import csv
 import gzip
 import json
-from collections.abc import Iterator, Sequence
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import sympy
 
 from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
-from sobolev_novelty.errors import SobolevError
+from sobolev_novelty.convert import from_sympy, to_sympy
+from sobolev_novelty.errors import ExpressionError, SobolevError
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.transformer.decontaminate import HELD_OUT, skeleton_hashes
 
@@ -54,19 +62,64 @@ def laws(data: Path) -> Iterator[Law]:
             yield Law("classic", row["name"], row["expression"], [f"x{j + 1}" for j in range(int(row["variables"]))])
 
 
+#: Ways to write a law, each a function of a SymPy expression in positive symbols.
+FORMS: dict[str, Callable[[Any], Any]] = {
+    "expanded": sympy.expand,
+    "logarithms apart": lambda e: sympy.expand_log(e, force=True),
+    "logarithms apart, expanded": lambda e: sympy.expand(sympy.expand_log(e, force=True)),
+    "logarithms together": lambda e: sympy.logcombine(e, force=True),
+    "exponents apart": sympy.expand_power_exp,
+    "roots apart": lambda e: sympy.expand_power_base(e, force=True),
+    "powers together": lambda e: sympy.powsimp(e, force=True),
+    "one denominator": sympy.together,
+    "cancelled": sympy.cancel,
+    "factored": sympy.factor,
+    "factored inside": lambda e: sympy.factor(e, deep=True),
+    "denominator expanded": lambda e: (
+        sympy.expand(sympy.numer(sympy.together(e))) / sympy.expand(sympy.denom(sympy.together(e)))
+    ),
+}
+SECONDS_PER_FORM = 5
+
+
+def other_forms(expression: Expression) -> Iterator[Expression]:
+    """The law in the forms that SymPy finds; one that it does not find in time is left out."""
+    plain = expression.rename({name: f"x{j}" for j, name in enumerate(expression.variables)})
+    positive = {sympy.Symbol(f"x{j}"): sympy.Symbol(f"x{j}", positive=True) for j in range(len(expression.variables))}
+    start = to_sympy(plain)
+    start = start.subs({symbol: positive.get(sympy.Symbol(symbol.name), symbol) for symbol in start.free_symbols})
+    for form in FORMS.values():
+        signal.alarm(SECONDS_PER_FORM)
+        try:
+            yield from_sympy(form(start))
+        except (SobolevError, TimeoutError, sympy.PolynomialError, RecursionError, ZeroDivisionError):
+            continue
+        finally:
+            signal.alarm(0)
+
+
+def stop(*_: object) -> None:
+    raise TimeoutError
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--out", type=Path, default=ROOT / "src" / "sobolev_novelty" / "transformer" / HELD_OUT)
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGALRM, stop)
     hashes: set[int] = set()
     tally: dict[str, list[int]] = {}
     for law in laws(arguments.data):
         counts = tally.setdefault(law.source, [0, 0])
         counts[0] += 1
         try:
-            hashes |= skeleton_hashes(parse(law.text, names=law.inputs))
+            expression = parse(law.text, names=law.inputs)
+            hashes |= skeleton_hashes(expression)
+            for form in other_forms(expression):
+                with suppress(ExpressionError):
+                    hashes |= skeleton_hashes(form)
         except SobolevError as error:
             counts[1] += 1
             if arguments.verbose:
