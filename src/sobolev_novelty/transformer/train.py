@@ -119,7 +119,8 @@ def _steps(
         if trainer.step % limits.log_steps == 0:
             meter.flush()
         must_cool = _is_time_to_cool(limits, trainer, journal.elapsed)
-        if must_cool or time.monotonic() - last > limits.checkpoint_seconds:
+        leaves_plateau = trainer.step == trainer.schedule.cooldown_from
+        if must_cool or leaves_plateau or time.monotonic() - last > limits.checkpoint_seconds:
             meter.flush()
             _checkpoint(trainer, limits, journal, held_back)
             last = time.monotonic()
