@@ -117,6 +117,10 @@ def test_what_does_not_belong_together_is_refused(tmp_path: Path) -> None:
         train(tiny(batch=8), CPU, limits)
     with pytest.raises(ParameterError, match="names weights for use"):
         train(tiny(), CPU, Limits(tmp_path / "new"), start_from=tmp_path / "weights")
+    with pytest.raises(ParameterError, match="counts steps of 4 samples. Got 8"):
+        train(tiny(batch=8), CPU, Limits(tmp_path / "new"), start_from=tmp_path / "export")
+    with pytest.raises(ParameterError, match="has seen 36 samples; the plateau of these settings ends at 0"):
+        train(tiny(cooldown_share=1.0), CPU, Limits(tmp_path / "new"), start_from=tmp_path / "export")
     other = RunSettings.from_dict({"model": {"width": 32, "heads": 2}, "training": {"validation": 4}})
     with pytest.raises(ParameterError, match="another network or corpus"):
         train(other, CPU, Limits(tmp_path / "newer"), start_from=tmp_path / "export")

@@ -166,7 +166,7 @@ class Trainer:
 
     @property
     def is_cooling(self) -> bool:
-        return self.step >= self.schedule.cooldown_from
+        return self.step > self.schedule.cooldown_from
 
     def state(self) -> dict[str, Any]:
         return {
@@ -197,9 +197,17 @@ class Trainer:
             raise ParameterError("'--start-from' names weights for use. Give a folder that '--export' wrote.")
         if stored.settings.model != self.settings.model or stored.settings.corpus != self.settings.corpus:
             raise ParameterError("The export in '--start-from' has another network or corpus than these settings.")
+        step, batch = int(stored.progress["step"]), self.settings.training.batch
+        if stored.settings.training.batch != batch:
+            raise ParameterError(f"The export counts steps of {stored.settings.training.batch} samples. Got {batch}.")
+        if step > self.schedule.cooldown_from:
+            raise ParameterError(
+                f"The export has seen {step * batch} samples; the plateau of these settings ends at "
+                f"{self.schedule.cooldown_from * batch}. Raise 'training.samples'."
+            )
         self.model.load_state_dict(stored.tensors)
         self.averaged.load_state_dict(stored.tensors)
-        self.step = int(stored.progress["step"])
+        self.step = step
         funnel = stored.progress["funnel"]
         self.counts = np.array([funnel.get(verdict, 0) for verdict in VERDICTS], dtype=np.int64)
         self.schedule = dataclasses.replace(self.schedule, warmup_from=self.step)
