@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 MODULES = sorted(
     name
     for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "sobolev_novelty.", onerror=lambda name: None)
-    if not name.endswith(("__main__", "._native"))
+    if not name.endswith(("__main__", "._native", "._corpus"))
 )
 NAMED = re.compile(
     r"\b(Eqs?\.|Theorem|Thm\.|Corollary|Proposition|Lemma|Definition|Alg\.|Appendix|Sec\.|Section)\s+"

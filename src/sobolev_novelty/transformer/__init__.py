@@ -1,0 +1,8 @@
+"""A small transformer that reads a table and writes formulas: its corpus, training and weights.
+
+The only part of the package that imports torch.
+"""
+
+from sobolev_novelty.errors import require
+
+require("torch", extra="transformer")

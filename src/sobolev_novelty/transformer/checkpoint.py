@@ -1,0 +1,109 @@
+"""What is kept of a training run.
+
+``state.pt`` holds everything, for an exact resume on one machine: weights, moments, running mean, step, schedule,
+random states, funnel. It is 16 bytes per parameter, too much for machines that exchange little; there an *export* goes
+along: the float32 weights and the step. A run that starts from it has fresh moments and a fresh running mean and warms
+up again; with β₂ = 0.98 the moments forget what was before some fifty steps anyway. This is the one inexact resume.
+*Weights* are for use: the running mean in bfloat16.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.transformer.model import Model
+from sobolev_novelty.transformer.safetensors import read_shards, write_shards
+from sobolev_novelty.transformer.settings import RunSettings
+from sobolev_novelty.transformer.tokenizer import vocabulary
+
+STATE = "state.pt"
+CONFIG = "config.json"
+FORMAT = 1
+_KINDS = ("export", "weights")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Stored:
+    """Weights read from a folder, with what their ``config.json`` says."""
+
+    settings: RunSettings
+    tensors: dict[str, Tensor]
+    progress: dict[str, Any]
+    kind: str
+
+
+def save_state(folder: Path, state: Mapping[str, Any]) -> None:
+    """Write the full state, as a whole or not at all."""
+    unfinished = folder / f"{STATE}.tmp"
+    torch.save(dict(state), unfinished)
+    os.replace(unfinished, folder / STATE)
+
+
+def load_state(folder: Path) -> dict[str, Any] | None:
+    """The full state, or None where there is none."""
+    path = folder / STATE
+    if not path.is_file():
+        return None
+    loaded: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return loaded
+
+
+def write_weights(
+    folder: Path, kind: str, settings: RunSettings, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]
+) -> None:
+    """Write an export (float32) or weights for use (bfloat16), sharded, with ``config.json`` last."""
+    folder.mkdir(parents=True, exist_ok=True)
+    dtype = torch.float32 if kind == "export" else torch.bfloat16
+    # Names tell the step, so that a folder whose writing was cut short still has the files its config.json names.
+    step = int(progress["step"])
+    files = write_shards(folder, f"{kind}-{step:07d}", {name: tensor.to(dtype) for name, tensor in tensors.items()})
+    config = {
+        "format": FORMAT,
+        "kind": kind,
+        "n_parameters": sum(tensor.numel() for tensor in tensors.values()),
+        "dtype": str(dtype).removeprefix("torch."),
+        "files": files,
+        "progress": dict(progress),
+        "vocabulary": list(vocabulary(settings.model.with_floats)[: settings.model.vocabulary_size]),
+        "settings": settings.to_dict(),
+    }
+    if settings.model.with_floats:
+        del config["vocabulary"]  # nine hundred numbers, which tokenizer.py defines
+    unfinished = folder / f"{CONFIG}.tmp"
+    unfinished.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    os.replace(unfinished, folder / CONFIG)
+    for old in folder.glob(f"{kind}-*.safetensors"):
+        if old.name not in files:
+            old.unlink()
+
+
+def read_weights(folder: Path) -> Stored:
+    """Read what :func:`write_weights` wrote; every file is checked against its checksum."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        kind, files, progress = config["kind"], dict(config["files"]), dict(config["progress"])
+        if config["format"] != FORMAT or kind not in _KINDS:
+            raise DataError(f"{folder / CONFIG} is of another version: format {config['format']!r}, kind {kind!r}.")
+        settings = RunSettings.from_dict(config["settings"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, DataError | ParameterError):
+            raise
+        raise DataError(f"{folder} holds no weights: {error!r}. Give a folder with config.json.") from error
+    return Stored(settings, read_shards(folder, files), progress, kind)
+
+
+def load_model(folder: Path) -> Model:
+    """A network with stored weights, in float32, ready for use."""
+    stored = read_weights(folder)
+    model = Model(stored.settings.model)
+    model.load_state_dict({name: tensor.float() for name, tensor in stored.tensors.items()})
+    return model.eval()

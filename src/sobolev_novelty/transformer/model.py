@@ -1,0 +1,230 @@
+"""Encoder over points, autoregressive decoder over tokens.
+
+Shapes
+------
+``B`` tables, ``N`` points, ``L`` tokens, ``W`` width, ``H`` heads, ``V`` vocabulary. Points have no positions: the
+network sees a set, and a table whose rows are repeated equally often is the same table.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.transformer.tokenizer import MAX_INPUTS, PAD, vocabulary
+
+#: Numbers per point: inputs and target.
+N_COLUMNS = MAX_INPUTS + 1
+N_FREQUENCIES = 4
+N_FEATURES = N_COLUMNS * (4 + 2 * N_FREQUENCIES)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Sizes of a network.
+
+    Parameters
+    ----------
+    tokens : {"skeleton", "float"}
+        Constants as placeholders, or written out.
+    length : int
+        Longest sequence, BEGIN and END included.
+    """
+
+    tokens: str
+    length: int
+    width: int = 256
+    heads: int = 8
+    encoder_layers: int = 4
+    decoder_layers: int = 8
+
+    def __post_init__(self) -> None:
+        if self.tokens not in ("skeleton", "float"):
+            raise ParameterError(f"'tokens' must be 'skeleton' or 'float'. Got {self.tokens!r}.")
+        if self.width % self.heads:
+            raise ParameterError(f"'width' must be a multiple of 'heads', {self.heads}. Got {self.width}.")
+
+    @property
+    def with_floats(self) -> bool:
+        return self.tokens == "float"
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Rounded up to a multiple of 32 for the matrix units where it is large."""
+        size = len(vocabulary(self.with_floats))
+        return -(-size // 32) * 32 if size > 100 else size
+
+
+def features(X: Tensor, y: Tensor) -> Tensor:
+    """What the network sees of each number: z-score, asinh, mantissa, exponent and Fourier pairs of the z-score.
+
+    Parameters
+    ----------
+    X : (B, N, 10)
+        Unused columns are 0.
+    y : (B, N)
+    """
+    v = torch.cat([X, y.unsqueeze(-1)], dim=-1)  # (B, N, C)
+    peak = v.abs().amax(dim=1, keepdim=True).clamp_min(1e-30)  # squares of large numbers leave the range of float32
+    u = v / peak
+    mean, deviation = u.mean(dim=1, keepdim=True), u.std(dim=1, keepdim=True)
+    z = ((u - mean) / (deviation + 1e-12)).clamp(-6.0, 6.0)
+    exponent = torch.floor(torch.log2(v.abs() + 1e-30)).clamp(-126.0, 126.0)
+    parts = [z, torch.asinh(v) / 3.0, v * torch.exp2(-exponent), exponent / 10.0]
+    for k in range(N_FREQUENCIES):
+        angle = z * (math.pi / 4.0 * 2.0**k)
+        parts += [torch.sin(angle), torch.cos(angle)]
+    varies = (deviation > 0.0).to(v.dtype)
+    return torch.cat([part * varies for part in parts], dim=-1)  # (B, N, F)
+
+
+class Attention(nn.Module):
+    """Multi-head attention whose keys and values are made apart, so that they can be kept."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.query = nn.Linear(width, width)
+        self.key_value = nn.Linear(width, 2 * width)
+        self.out = nn.Linear(width, width)
+
+    def split(self, x: Tensor) -> Tensor:
+        B, N, W = x.shape
+        return x.view(B, N, self.heads, W // self.heads).transpose(1, 2)  # (B, H, N, W/H)
+
+    def keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        keys, values = self.key_value(x).chunk(2, dim=-1)  # (B, N, W) each
+        return self.split(keys), self.split(values)
+
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor, is_causal: bool = False) -> Tensor:
+        mixed = functional.scaled_dot_product_attention(self.split(self.query(x)), keys, values, is_causal=is_causal)
+        return self.out(mixed.transpose(1, 2).flatten(2))  # (B, N, W)
+
+
+class Layer(nn.Module):
+    """Pre-norm layer: attention to itself, to the points (decoder only), feed-forward."""
+
+    def __init__(self, width: int, heads: int, *, is_decoder: bool) -> None:
+        super().__init__()
+        self.norm_self = nn.LayerNorm(width)
+        self.attend_self = Attention(width, heads)
+        if is_decoder:
+            self.norm_points = nn.LayerNorm(width)
+            self.attend_points = Attention(width, heads)
+        self.norm_feed = nn.LayerNorm(width)
+        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def encode(self, x: Tensor) -> Tensor:
+        a = self.norm_self(x)  # (B, N, W)
+        x = x + self.attend_self(a, *self.attend_self.keys(a))
+        return x + self.feed(self.norm_feed(x))
+
+    def decode(self, x: Tensor, memory: Tensor) -> Tensor:
+        a = self.norm_self(x)  # (B, L, W)
+        x = x + self.attend_self(a, *self.attend_self.keys(a), is_causal=True)
+        x = x + self.attend_points(self.norm_points(x), *self.attend_points.keys(memory))
+        return x + self.feed(self.norm_feed(x))
+
+    def decode_next(self, x: Tensor, cache: LayerCache, place: int) -> Tensor:
+        """One more token for ``S`` sequences of each of ``B`` tables; ``x`` is (B · S, 1, W)."""
+        a = self.norm_self(x)
+        keys, values = self.attend_self.keys(a)  # (B S, H, 1, W/H)
+        cache.keys[:, :, place], cache.values[:, :, place] = keys[:, :, 0], values[:, :, 0]
+        x = x + self.attend_self(a, cache.keys[:, :, : place + 1], cache.values[:, :, : place + 1])
+        B = cache.point_keys.shape[0]
+        queries = self.norm_points(x).view(B, -1, x.shape[-1])  # (B, S, W): the sequences of a table share its points
+        x = x + self.attend_points(queries, cache.point_keys, cache.point_values).view_as(x)
+        return x + self.feed(self.norm_feed(x))
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCache:
+    """Keys and values of the tokens so far, (B · S, H, L, W/H), and of the points, (B, H, N, W/H)."""
+
+    keys: Tensor
+    values: Tensor
+    point_keys: Tensor
+    point_values: Tensor
+
+
+class Model(nn.Module):
+    """The network.
+
+    Parameters
+    ----------
+    settings : ModelSettings
+    seed : int
+        Of the initial weights.
+    """
+
+    def __init__(self, settings: ModelSettings, *, seed: int = 0) -> None:
+        super().__init__()
+        self.settings = settings
+        W, heads = settings.width, settings.heads
+        self.embed_points = nn.Sequential(nn.Linear(N_FEATURES, 2 * W), nn.GELU(), nn.Linear(2 * W, W))
+        self.encoder = nn.ModuleList(Layer(W, heads, is_decoder=False) for _ in range(settings.encoder_layers))
+        self.decoder = nn.ModuleList(Layer(W, heads, is_decoder=True) for _ in range(settings.decoder_layers))
+        self.norm_encoder, self.norm_decoder = nn.LayerNorm(W), nn.LayerNorm(W)
+        self.embed_tokens = nn.Embedding(settings.vocabulary_size, W)
+        self.embed_places = nn.Embedding(settings.length, W)
+        self.initialise(seed)
+
+    @torch.no_grad()
+    def initialise(self, seed: int) -> None:
+        """Matrices N(0, 1/fan-in), those that add to the residual stream smaller, embeddings N(0, 0.02²)."""
+        generator = torch.Generator().manual_seed(seed)
+        residual = 1.0 / math.sqrt(2.0 * len(self.decoder))
+        for name, parameter in self.named_parameters():
+            if parameter.ndim < 2:
+                parameter.fill_(1.0 if "norm" in name and name.endswith("weight") else 0.0)
+                continue
+            scale = 0.02 if name.startswith(("embed_tokens", "embed_places")) else parameter.shape[1] ** -0.5
+            scale *= residual if name.endswith(("out.weight", "feed.2.weight")) else 1.0
+            parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
+
+    def encode(self, X: Tensor, y: Tensor) -> Tensor:
+        """(B, N, 10), (B, N) -> (B, N, W)"""
+        x = self.embed_points(features(X, y))
+        for layer in self.encoder:
+            x = layer.encode(x)
+        return self.norm_encoder(x)
+
+    def logits(self, x: Tensor) -> Tensor:
+        """(…, W) -> (…, V); the embedding is used both ways."""
+        return self.norm_decoder(x) @ self.embed_tokens.weight.T
+
+    def forward(self, X: Tensor, y: Tensor, tokens: Tensor) -> Tensor:
+        """Logits of the token after each given one: (B, N, 10), (B, N), (B, L) -> (B, L, V)."""
+        memory = self.encode(X, y)
+        x = self.embed_tokens(tokens) + self.embed_places.weight[: tokens.shape[1]]  # (B, L, W)
+        for layer in self.decoder:
+            x = layer.decode(x, memory)
+        return self.logits(x)
+
+    def loss(self, X: Tensor, y: Tensor, tokens: Tensor) -> Tensor:
+        """Mean cross-entropy of the next token, in nats; padding does not count."""
+        logits = self(X, y, tokens[:, :-1])
+        return functional.cross_entropy(logits.flatten(0, 1).float(), tokens[:, 1:].flatten(), ignore_index=PAD)
+
+    def start(self, X: Tensor, y: Tensor, n_sequences: int) -> list[LayerCache]:
+        """Encode tables and make room for ``n_sequences`` sequences of each."""
+        memory = self.encode(X, y)
+        settings = self.settings
+        shape = (X.shape[0] * n_sequences, settings.heads, settings.length, settings.width // settings.heads)
+        caches = []
+        for layer in self.decoder:
+            keys, values = layer.attend_points.keys(memory)
+            caches.append(LayerCache(keys.new_empty(shape), keys.new_empty(shape), keys, values))
+        return caches
+
+    def next_logits(self, tokens: Tensor, caches: list[LayerCache], place: int) -> Tensor:
+        """Logits after the tokens at ``place``, one per sequence: (B · S,) -> (B · S, V)."""
+        x = self.embed_tokens(tokens.unsqueeze(1)) + self.embed_places.weight[place]  # (B S, 1, W)
+        for layer, cache in zip(self.decoder, caches, strict=True):
+            x = layer.decode_next(x, cache, place)
+        return self.logits(x[:, 0])
