@@ -6,11 +6,12 @@ import numpy as np
 from hypothesis import assume, given
 
 from algebra_cases import NAMES, POSITIVE, REWRITTEN, SIGNED, assert_same_function, values
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.division import with_proper_fractions
-from sobolev_novelty.search.factoring import factored, flattened
-from sobolev_novelty.search.forms import split_form, tidy
+from sobolev_novelty.search.forms import split_form
 from strategies import expressions
 
 random_expressions = expressions(names=NAMES, operators=REWRITTEN, max_leaves=10)

@@ -8,32 +8,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algebra_cases import operators_of
+from sobolev_novelty.algebra.numbers import nearest_simple
+from sobolev_novelty.algebra.writing import product, raised, respelled, weighted_sum
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.structure.algebra import nearest_simple, product, raised, respelled, weighted_sum
-from sobolev_novelty.search.structure.columns import (
+from sobolev_novelty.search.pursuit import least_squares, pursue
+from sobolev_novelty.search.structure.dictionaries import (
     Variable,
     additive_dictionary,
     algebraic_factors,
     distinct,
     functional_factors,
-    monomials,
+    power_products,
     scanned_dictionary,
     simple_dictionary,
 )
-from sobolev_novelty.search.structure.families import polynomials, quotients, sums
+from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
 from sobolev_novelty.search.structure.proposals import (
-    OUTERS,
-    Outer,
     is_doubtful,
     offset_power_law,
     power_law,
     structural_forms,
 )
-from sobolev_novelty.search.structure.pursuit import coefficients, pursue
 from sobolev_novelty.search.structure.reductions import Reduced, loo_error, reductions, root
 
 RNG = np.random.default_rng(5)
@@ -95,7 +94,7 @@ def test_every_recipe_of_a_dictionary_writes_the_column_it_stands_for() -> None:
 
 def test_distinct_keeps_one_column_a_direction() -> None:
     variables = _variables(1)
-    doubled = monomials(variables, np.array([[1.0], [2.0]])) + monomials(variables, np.array([[1.0]]))
+    doubled = power_products(variables, np.array([[1.0], [2.0]])) + power_products(variables, np.array([[1.0]]))
     assert len(distinct(doubled)) == 2
 
 
@@ -229,22 +228,6 @@ def test_functions_of_a_dictionary_are_allowed_ones(operators: tuple[str, ...]) 
         assert not {name for name in operators_of(picked) if name in functions and name != "sqrt"}
 
 
-@pytest.mark.parametrize("outer", OUTERS, ids=lambda outer: outer.name)
-def test_an_outer_function_of_the_proposals_undoes_what_it_applies(outer: Outer) -> None:
-    s = np.linspace(0.1, 0.9, 50)
-    y = evaluate(outer.apply(Expression.of("x0")), s[:, None])
-    found = outer.undo(y)
-    assert found is not None
-    np.testing.assert_allclose(found, s, rtol=1e-9)
-
-
-def test_outer_functions_refuse_targets_outside_their_range() -> None:
-    by_name = {outer.name: outer for outer in OUTERS}
-    for name, y in (("sqrt", -1.0), ("exp", -1.0), ("log", 1e3), ("arcsin", 2.0), ("arccos", -0.5), ("inv", 0.0)):
-        assert by_name[name].undo(np.array([0.5, 0.6, y])) is None
-    assert by_name["sqrt"].undo(np.ones(5)) is None  # nothing would be left to explain
-
-
 @given(st.lists(st.integers(0, 59), min_size=1, max_size=3, unique=True), st.integers(0, 10**6))
 def test_pursuit_finds_any_planted_sparse_sum_among_random_columns(places: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -254,7 +237,7 @@ def test_pursuit_finds_any_planted_sparse_sum_among_random_columns(places: list[
     best = min(pursue(columns, target, n_terms=4), key=lambda c: c.nmse)
     assert set(best.columns) >= set(places)
     assert best.nmse < 1e-18
-    np.testing.assert_allclose(coefficients(columns[list(best.columns)], target) @ columns[list(best.columns)], target)
+    np.testing.assert_allclose(least_squares(columns[list(best.columns)], target) @ columns[list(best.columns)], target)
 
 
 def test_pursuit_keeps_the_columns_it_is_started_with() -> None:

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from algebra_cases import NAMES, operators_of, values
+from sobolev_novelty.algebra.writing import ONE
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search import variation
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS
 from sobolev_novelty.search.variation import (
-    ONE,
     Genome,
     Vocabulary,
     as_form,

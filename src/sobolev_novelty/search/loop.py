@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import base_score, expected_error
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, State
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
-from sobolev_novelty.search.forms import Form, assemble, shortened, split_form
+from sobolev_novelty.search.forms import Form, shortened, split_form
 from sobolev_novelty.search.front import EXACT_NMSE, ParetoFront, select
 
 #: Forms fitted between two looks at the clock.

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 
 from algebra_cases import POSITIVE, SIGNED, allowed_operators, operators_of, values
+from sobolev_novelty.algebra.writing import Writer
 from sobolev_novelty.data import Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.grammar import Writer
-from sobolev_novelty.search.library import MAX_LEARNED, Library, atoms_of, make_library, periodic_atoms
+from sobolev_novelty.search.term_library import MAX_LEARNED, Library, atoms_of, make_library, periodic_atoms
 
 WRITER = Writer(DEFAULT_OPERATORS)
 

@@ -10,22 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from algebra_cases import POSITIVE, allowed_operators, operators_of, values
+from sobolev_novelty.algebra.outer import OUTERS
+from sobolev_novelty.algebra.products import Product
+from sobolev_novelty.algebra.writing import ONE, Writer
 from sobolev_novelty.evaluate import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.forms import ONE
-from sobolev_novelty.search.grammar import OUTERS, Product, Writer
-from sobolev_novelty.search.holes import Partial, Pursuit, Step, open_hole, power_law, write_form
-from sobolev_novelty.search.library import make_library
+from sobolev_novelty.search.partial_expressions import Partial, Step, open_hole, power_laws, write_form
+from sobolev_novelty.search.term_library import make_library
 
 WRITER = Writer(DEFAULT_OPERATORS)
 LIBRARY = make_library(POSITIVE, WRITER, np.random.default_rng(0), max_terms=800)
-FACTORS = (
-    Product((("x0", 1.0),)),
-    Product((("x1", -2.0), ("x2", 0.5))),
-    Product((), (parse("x0 + x1"),)),
-    Product((("x2", 1.0),), (parse("sin(x0)"),)),
+FACTORS = tuple(
+    Product(tuple((parse(base), exponent) for base, exponent in powers.items()))
+    for powers in ({"x0": 1.0}, {"x1": -2.0, "x2": 0.5}, {"x0 + x1": 1.0}, {"x2": 1.0, "sin(x0)": 1.0})
 )
 TERMS = tuple(parse(text) for text in ("x0", "square(x1)", "x0*x2", "exp(-1*x1)", "1"))
 #: Steps around a positive inner sum that stay in the domain of each other.
@@ -63,8 +62,7 @@ def test_undoing_the_steps_gives_the_inner_sum_back(
 def test_a_hole_weighs_an_error_as_the_target_feels_it(name: str) -> None:
     outer = OUTERS[name]
     s = 0.2 + 0.3 * POSITIVE.X[0]
-    template = outer.write(WRITER, Expression.of("x0"))
-    assert template is not None
+    template = outer.write(Expression.of("x0"))
 
     def apply(at: np.ndarray) -> np.ndarray:
         return evaluate(template, at[:, None])
@@ -78,22 +76,17 @@ def test_a_hole_weighs_an_error_as_the_target_feels_it(name: str) -> None:
 
 @given(allowed_operators, STEPS, st.lists(st.sampled_from(TERMS), min_size=1, max_size=3, unique=True))
 @settings(max_examples=100)
-def test_a_whole_of_allowed_steps_and_terms_is_written_in_allowed_operators(
+def test_a_whole_is_written_in_allowed_operators(
     operators: tuple[str, ...], steps: list[Step], terms: list[Expression]
 ) -> None:
     writer = Writer(operators)
-    if not operators_of(terms) <= set(operators):
-        return
-    if not all(OUTERS[step].is_allowed(writer) for step in steps if isinstance(step, str)):
-        return
-    whole = write_form(Partial(tuple(steps), tuple(terms)), [1.0] * len(terms), {}, writer)
-    if whole is not None and len(terms) == 1:
-        assert operators_of([whole]) <= set(operators) | operators_of(f for p in FACTORS for f in p.atoms)
+    whole = write_form(Partial(tuple(steps), tuple(terms)), [-0.5] * len(terms), {}, writer)
+    assert whole is None or operators_of([whole]) <= set(operators)
 
 
 def test_a_known_product_absorbs_the_factors_around_it() -> None:
     term = parse("square(x0)")
-    known = {term: Product((("x0", 2.0),))}
+    known = {term: Product(((parse("x0"), 2.0),))}
     whole = write_form(Partial((FACTORS[0],), (term,)), [2.0], known, WRITER)
     assert whole is not None
     assert str(whole) == "2*cube(x0)"
@@ -107,14 +100,14 @@ def test_a_pursuit_ends_at_a_planted_sum_or_explains_nearly_all_of_it(places: li
     y = weights @ (columns / np.abs(columns).max(axis=1, keepdims=True))
     hole = open_hole((), y, LIBRARY, WRITER)
     assert hole is not None
-    pursuit = Pursuit.start(hole)
+    pursuit = hole.pursuit()
     left = [pursuit.unexplained]
     for _ in range(6):
         top, gains = pursuit.best(3)
         if len(top) == 0:
             break
         assert list(gains) == sorted(gains, reverse=True)
-        pursuit.add_term(int(top[0]))
+        pursuit.add(hole.column(int(top[0])))
         left.append(pursuit.unexplained)
     assert all(after <= before + 1e-12 for before, after in pairwise(left))
     assert left[-1] < (1e-9 if len(places) == 1 else 1e-2)
@@ -124,11 +117,11 @@ def test_a_term_already_there_gains_nothing() -> None:
     y = values(parse("exp(x0)*x1 + x2"))
     hole = open_hole((), y, LIBRARY, WRITER)
     assert hole is not None
-    pursuit = Pursuit.start(hole, (ONE, parse("x2")))
+    pursuit = hole.pursuit((ONE, parse("x2")))
     gains = pursuit.gains()
     assert gains[LIBRARY.places[ONE]] == 0.0
     assert gains[LIBRARY.places[parse("x2")]] == 0.0
-    np.testing.assert_allclose(pursuit.residual @ np.ones(len(y)), 0.0, atol=1e-12)
+    np.testing.assert_allclose(pursuit.span.residual @ np.ones(len(y)), 0.0, atol=1e-12)
 
 
 @given(st.lists(st.sampled_from([-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0]), min_size=3, max_size=3))
@@ -138,12 +131,12 @@ def test_the_exponents_of_a_power_law_are_found(powers: list[float]) -> None:
     if hole is None:  # the target is constant
         assert not any(powers)
         return
-    every, sure = power_law(hole)
-    assert every == sure == tuple((f"x{k}", p) for k, p in enumerate(powers) if p)
+    every, sure = power_laws(hole)
+    assert every == sure == Product(tuple((parse(f"x{k}"), p) for k, p in enumerate(powers) if p))
 
 
 def test_a_power_law_with_too_few_rows_is_none() -> None:
     hole = open_hole((), values(parse("x0*x1")), LIBRARY, WRITER)
     assert hole is not None
     hole.w[:] = 0.0
-    assert power_law(hole) == ((), ())
+    assert power_laws(hole) == (Product(), Product())
