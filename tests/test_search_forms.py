@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sobolev_novelty.algebra import canonical
+from sobolev_novelty.algebra.canonical import assemble, tidy
+from sobolev_novelty.algebra.writing import ONE
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search import forms
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.forms import ONE, assemble, free_constants, split_form, tidy
+from sobolev_novelty.search.forms import free_constants, split_form
 from sobolev_novelty.search.variation import Vocabulary, as_form, mutated, random_genome
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 3))
@@ -95,7 +97,7 @@ def test_looking_up_how_a_term_is_written_changes_nothing(seed: int) -> None:
         moved = [term.with_constants(rng.normal(0.0, 2.0, len(term.constants)).tolist()) for term in terms]
         weights = rng.normal(size=len(terms)).tolist()
         warm = assemble(moved, weights)
-        forms._TIDY.clear()
+        canonical._TIDY.clear()
         assert assemble(moved, weights) == warm
         assert assemble(moved, weights) == warm
 

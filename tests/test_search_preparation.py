@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.polish import BLOCK_ROWS, polished, relative_error
+from sobolev_novelty.search.final_fit import BLOCK_ROWS, polished, relative_error
 from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_ROWS, chosen_columns, prepare
 
 RNG = np.random.default_rng

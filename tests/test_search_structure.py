@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
+from algebra_cases import operators_of
+from sobolev_novelty.algebra.numbers import nearest_simple
+from sobolev_novelty.algebra.writing import product, raised, respelled, weighted_sum
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.structure.algebra import nearest_simple, product, raised, respelled, weighted_sum
-from sobolev_novelty.search.structure.columns import Variable, additive_dictionary, distinct, monomials
-from sobolev_novelty.search.structure.families import quotients, sums
-from sobolev_novelty.search.structure.proposals import is_doubtful, offset_power_law, power_law, structural_forms
-from sobolev_novelty.search.structure.pursuit import pursue
+from sobolev_novelty.search.pursuit import least_squares, pursue
+from sobolev_novelty.search.structure.dictionaries import (
+    Variable,
+    additive_dictionary,
+    algebraic_factors,
+    distinct,
+    functional_factors,
+    power_products,
+    scanned_dictionary,
+    simple_dictionary,
+)
+from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
+from sobolev_novelty.search.structure.proposals import (
+    is_doubtful,
+    offset_power_law,
+    power_law,
+    structural_forms,
+)
 from sobolev_novelty.search.structure.reductions import Reduced, loo_error, reductions, root
 
 RNG = np.random.default_rng(5)
@@ -76,7 +93,7 @@ def test_every_recipe_of_a_dictionary_writes_the_column_it_stands_for() -> None:
 
 def test_distinct_keeps_one_column_a_direction() -> None:
     variables = _variables(1)
-    doubled = monomials(variables, np.array([[1.0], [2.0]])) + monomials(variables, np.array([[1.0]]))
+    doubled = power_products(variables, np.array([[1.0], [2.0]])) + power_products(variables, np.array([[1.0]]))
     assert len(distinct(doubled)) == 2
 
 
@@ -180,3 +197,67 @@ def test_structural_forms_of_wide_noise_come_to_an_end() -> None:
     wide = rng.uniform(1.0, 2.0, (300, 12))
     batches = list(structural_forms(Problem(as_sample(wide), rng.normal(size=300)), rng))
     assert 0 < len(batches) < 60
+
+
+DICTIONARIES = {
+    "simple": lambda few: simple_dictionary(few, ("sin", "cos")),
+    "algebraic": algebraic_factors,
+    "functional": lambda few: functional_factors(few, DEFAULT_OPERATORS, limit=2000),
+    "scanned": lambda few: scanned_dictionary(few[:1], DEFAULT_OPERATORS),
+    "polynomials": lambda few: polynomials(few, 3),
+}
+
+
+@pytest.mark.parametrize("name", DICTIONARIES)
+def test_every_dictionary_writes_the_columns_it_stands_for(name: str) -> None:
+    few = [Variable(v.expression, v.values[:60]) for v in _variables(2)]
+    dictionary = DICTIONARIES[name](few)
+    assert len(dictionary) == len(dictionary.values)
+    for j in range(0, len(dictionary), max(1, len(dictionary) // 60)):
+        np.testing.assert_allclose(evaluate(dictionary.expression(j), X[:60]), dictionary.values[j], rtol=1e-7)
+
+
+@pytest.mark.parametrize("operators", [("add", "mul"), ("add", "mul", "div", "sin"), ("mul", "inv", "exp", "sqrt")])
+def test_functions_of_a_dictionary_are_allowed_ones(operators: tuple[str, ...]) -> None:
+    few = [Variable(v.expression, v.values[:60]) for v in _variables(2)]
+    for dictionary in (additive_dictionary(few, operators, limit=500), scanned_dictionary(few[:1], operators)):
+        functions = {"sin", "cos", "exp", "log", "tanh", "sqrt"} - set(operators)
+        picked = [dictionary.expression(j) for j in range(0, len(dictionary), 7)]
+        # Half-integer powers of positive variables are respelled or dropped at the end.
+        assert not {name for name in operators_of(picked) if name in functions and name != "sqrt"}
+
+
+@given(st.lists(st.integers(0, 59), min_size=1, max_size=3, unique=True), st.integers(0, 10**6))
+def test_pursuit_finds_any_planted_sparse_sum_among_random_columns(places: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-6, 6, 60)[:, None]
+    weights = rng.uniform(0.5, 2.0, len(places)) * rng.choice([-1.0, 1.0], len(places))
+    target = weights @ (columns[places] / np.linalg.norm(columns[places], axis=1)[:, None])
+    best = min(pursue(columns, target, n_terms=4), key=lambda c: c.nmse)
+    assert set(best.columns) >= set(places)
+    assert best.nmse < 1e-18
+    np.testing.assert_allclose(least_squares(columns[list(best.columns)], target) @ columns[list(best.columns)], target)
+
+
+def test_pursuit_keeps_the_columns_it_is_started_with() -> None:
+    columns = RNG.normal(size=(30, 50))
+    target = columns[3] + columns[11]
+    for found in pursue(columns, target, n_terms=2, start=(7, 8)):
+        assert found.columns[:2] == (7, 8)
+
+
+@given(st.lists(st.sampled_from([-2.0, -1.0, -1 / 3, 0.0, 0.5, 1.0, 1.5, 2.0]), min_size=3, max_size=3))
+def test_every_power_law_of_positive_variables_is_found(powers: list[float]) -> None:
+    y = -0.7 * np.prod(X ** np.array(powers), axis=1)
+    if not any(powers):
+        return
+    (form,) = power_law(_variables(), y)
+    assert _nmse(form, y) < 1e-20
+
+
+def test_a_power_law_needs_one_sign_and_positive_variables() -> None:
+    y = X[:, 0] - 2.0
+    assert power_law(_variables(), y) == []
+    signed = [Variable(Expression.of("x0"), X[:, 0] - 2.0)]
+    assert power_law(signed, X[:, 0] ** 2) == []
+    assert power_law(_variables(), np.exp(np.sin(5.0 * X[:, 0]))) == []

@@ -25,10 +25,10 @@ import math
 import subprocess
 import sys
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 
+from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
@@ -121,19 +121,13 @@ def snapped(expression: Expression) -> Expression:
     >>> str(snapped(parse("0.49997*x0 + 3.1416*x1 + 0.1234567*x2")))
     '0.5*x0 + 3.141592653589793*x1 + 0.1234567*x2'
     """
-    return expression.with_constants([_simple(value) for value in expression.constants])
-
-
-def _simple(value: float) -> float:
-    if not 1e-6 < abs(value) < 1e6:
-        return value
-    candidates = []
-    for unit in (1.0, math.pi, 1.0 / math.pi):
-        fraction = Fraction(value / unit).limit_denominator(SNAP_DENOMINATOR)
-        if fraction:
-            candidates.append(float(fraction) * unit)
-    best = min(candidates, key=lambda candidate: abs(candidate - value), default=value)
-    return best if abs(best - value) <= SNAP_DISTANCE * abs(value) else value
+    bases, denominators = (1.0, math.pi, 1.0 / math.pi), range(1, SNAP_DENOMINATOR + 1)
+    return expression.with_constants(
+        [
+            nearest_simple(value, SNAP_DISTANCE, bases=bases, denominators=denominators, is_relative=True) or value
+            for value in expression.constants
+        ]
+    )
 
 
 def symbolic_verdict(model: Expression, truth: Expression, seconds: float = ALGEBRA_SECONDS) -> tuple[bool | None, str]:

@@ -6,7 +6,7 @@ More iterations, terms that vanish, numbers that are simple.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty import kernels
+from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Problem
@@ -35,17 +36,11 @@ VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
 
-_BASES = (
-    1.0,
-    math.pi,
-    1.0 / math.pi,
-    math.pi**2,
-    math.pi**-2,
-    math.sqrt(2.0),
-    math.sqrt(math.pi),
-    1.0 / math.sqrt(2.0 * math.pi),
-)
+#: Bases and denominators of simple numbers. Of 50 numbers drawn at random one would lie near a larger fraction.
+_PI = math.pi
+_BASES = (1.0, _PI, 1.0 / _PI, _PI**2, _PI**-2, math.sqrt(2.0), math.sqrt(_PI), 1.0 / math.sqrt(2.0 * _PI))
 _DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 100)
+_MAX_PARTS = 0.02 / SNAP_DISTANCE
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,17 +111,11 @@ class Fitter:
                 Fitted(
                     fitted,
                     fits.coefficients[begin:end],
-                    self.relative(float(fits.loss[c])),
+                    relative_loss(float(fits.loss[c]), self.total),
                     int(fits.status[c]) != kernels.FitStatus.MAX_ITERATIONS,
                 )
             )
         return results
-
-    def relative(self, loss: float) -> float:
-        """Loss as a share of the target's variance."""
-        if not math.isfinite(loss):
-            return math.inf
-        return loss / self.total if self.total > 0.0 else (0.0 if loss == 0.0 else math.inf)
 
     def values(self, terms: Sequence[Expression], rows: npt.NDArray[np.intp] | None = None) -> FloatArray:
         """Values of terms at all rows, or at some: shape (n_terms, n_rows)."""
@@ -138,7 +127,14 @@ class Fitter:
         with np.errstate(all="ignore"):
             residual = self.y - coefficients @ self.values(fitted.terms)
             loss = float(np.sum(residual**2 if self.weights is None else self.weights * residual**2))
-        return Fitted(fitted.terms, coefficients, self.relative(loss), True)
+        return Fitted(fitted.terms, coefficients, relative_loss(loss, self.total), True)
+
+
+def relative_loss(loss: float, total: float) -> float:
+    """A loss as a share of the target's sum of squares; infinite where it is not finite."""
+    if not math.isfinite(loss):
+        return math.inf
+    return loss / total if total > 0.0 else (0.0 if loss == 0.0 else math.inf)
 
 
 def clean_up(fitter: Fitter, fitted: Sequence[Fitted]) -> list[Fitted]:
@@ -190,55 +186,44 @@ def simple_number(value: float) -> float:
     """
     if abs(value) < VANISHING:
         return 0.0
-    if not 1e-6 < abs(value) < 1e6:
-        return value
-    for base in _BASES:
-        for denominator in _DENOMINATORS:
-            scaled = value / base * denominator
-            nearest = round(scaled)
-            if 0 < abs(nearest) <= 10_000 and abs(scaled - nearest) <= SNAP_DISTANCE * abs(scaled):
-                # Large numerators over large denominators are near anything.
-                if abs(nearest) * denominator * SNAP_DISTANCE > 0.02:
-                    continue
-                return nearest / denominator * base
-    return value
+    found = nearest_simple(
+        value, SNAP_DISTANCE, bases=_BASES, denominators=_DENOMINATORS, is_relative=True, max_parts=_MAX_PARTS
+    )
+    return found or value
 
 
 def _snapped(fitter: Fitter, fitted: Fitted) -> Fitted:
-    """Inner constants first, with the coefficients refitted; then the coefficients."""
-    fitted = _snapped_constants(fitter, fitted)
-    coefficients = np.array([simple_number(b) if abs(b) > VANISHING else b for b in fitted.coefficients.tolist()])
-    if np.array_equal(coefficients, fitted.coefficients):
-        return fitted
-    together = fitter.with_coefficients(fitted, coefficients)
+    """Inner constants first, with the coefficients refitted; then the coefficients. All at once, or one by one."""
+    terms = fitted.terms
+    simple = [_with_simple_constants(term) for term in terms]
+    moved = [i for i, term in enumerate(terms) if simple[i] != term]
+
+    def with_terms(before: Fitted, places: list[int]) -> Fitted:
+        changed = tuple(simple[i] if i in places else term for i, term in enumerate(before.terms))
+        return fitter.fit([Form(changed, (False,) * sum(len(term.constants) for term in changed))])[0]
+
+    fitted = _moved_to(fitted, moved, with_terms)
+    near = np.array([simple_number(b) if abs(b) > VANISHING else b for b in fitted.coefficients.tolist()])
+
+    def with_coefficients(before: Fitted, places: list[int]) -> Fitted:
+        b = before.coefficients.copy()
+        b[places] = near[places]
+        return fitter.with_coefficients(before, b)
+
+    return _moved_to(fitted, np.flatnonzero(near != fitted.coefficients).tolist(), with_coefficients)
+
+
+def _with_simple_constants(term: Expression) -> Expression:
+    numbers = zip(term.constants, free_constants(term), strict=True)
+    return term.with_constants([simple_number(c) if is_free else c for c, is_free in numbers])
+
+
+def _moved_to(fitted: Fitted, places: list[int], step: Callable[[Fitted, list[int]], Fitted]) -> Fitted:
+    """The fit after the steps at all places together, or else at those places where one alone is allowed."""
+    together = step(fitted, places) if places else fitted
     if _allowed(fitted, together):
         return together
-    for j, value in enumerate(coefficients):
-        trial = fitted.coefficients.copy()
-        trial[j] = value
-        alone = fitter.with_coefficients(fitted, trial)
-        if _allowed(fitted, alone):
-            fitted = alone
-    return fitted
-
-
-def _snapped_constants(fitter: Fitter, fitted: Fitted) -> Fitted:
-    trials = []
-    for i, term in enumerate(fitted.terms):
-        free = free_constants(term)
-        values = [simple_number(c) if f else c for c, f in zip(term.constants, free, strict=True)]
-        if tuple(values) != term.constants:
-            trials.append((i, term.with_constants(values)))
-    if not trials:
-        return fitted
-    changed = dict(trials)
-    together = tuple(changed.get(i, term) for i, term in enumerate(fitted.terms))
-    best = fitter.fit([Form(together, (False,) * sum(len(t.constants) for t in together))])[0]
-    if _allowed(fitted, best):
-        return best
-    for i, term in trials:
-        alone = (*fitted.terms[:i], term, *fitted.terms[i + 1 :])
-        best = fitter.fit([Form(alone, (False,) * sum(len(t.constants) for t in alone))])[0]
-        if _allowed(fitted, best):
-            fitted = best
+    for place in places:
+        alone = step(fitted, [place])
+        fitted = alone if _allowed(fitted, alone) else fitted
     return fitted

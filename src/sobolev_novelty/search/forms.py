@@ -1,39 +1,19 @@
-r"""Forms: which numbers of an expression a fit may change, and the same expression written in one canonical way.
-
-Notation
---------
-A *part* is ``(c, is_explicit, e)``: the number ``c`` times the expression ``e`` (``None`` for 1); ``is_explicit`` says
-that a constant of the form stands behind ``c``, so that a fit may change it. A *sum* is a list of parts.
+"""Forms: which numbers of an expression a fit may change.
 
 The top-level sum is split into terms, whose coefficients are linear: the fit finds them exactly. Nothing is
-distributed: ``2*(x0 + x1)`` is one term. Inside terms, numeric factors move out of products, quotients, powers and
-roots, where they would only repeat the coefficient: :math:`\sqrt{2 + 2x} = \sqrt2\,\sqrt{1 + x}`.
+distributed: ``2*(x0 + x1)`` is one term.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from sobolev_novelty.expression import Expression, Token
+from sobolev_novelty.algebra.canonical import canonical_terms
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
-Part = tuple[float, bool, Expression | None]
-Sum = list[Part]
-
-ONE = Expression.of(1.0)
-_POWERS = {"square": 2.0, "cube": 3.0, "sqrt": 0.5, "inv": -1.0}
-_POW, _DIV, _MUL, _ADD, _SUB, _NEG = (OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg"))
-
-
-#: Sums up to this many nodes are taken apart summand by summand.
-MAX_SUM_IN_PARTS = 200
-#: Larger numbers stay inside an exponential.
-MAX_EXPONENT = 300.0
+_POW, _DIV = OPERATORS["pow"], OPERATORS["div"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +25,7 @@ class Form:
     terms : tuple of Expression
         The constant offset is the term ``1``.
     free : tuple of bool
-        One entry a constant, over all terms in a row.
+        One entry per constant, term after term.
     """
 
     terms: tuple[Expression, ...]
@@ -66,7 +46,7 @@ def split_form(expression: Expression) -> Form:
     >>> [str(term) for term in form.terms], form.free
     (['x0*(x1 + 2)', 'sqrt(x0 + 2)', '1'], (True, True, False))
     """
-    terms = tuple(dict.fromkeys(ONE if e is None else e for _, _, e in _sum_of(expression, tidy=False)))
+    terms = canonical_terms(expression)
     return Form(terms, tuple(flag for term in terms for flag in free_constants(term)))
 
 
@@ -96,33 +76,6 @@ def free_constants(expression: Expression) -> tuple[bool, ...]:
     return tuple(position not in fixed for position, token in enumerate(tokens) if isinstance(token, float))
 
 
-def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expression:
-    """The fitted expression, written as briefly as the operators allow; terms with coefficient 0 are left out.
-
-    Examples
-    --------
-    >>> from sobolev_novelty.parsing import parse
-    >>> str(assemble([parse("x0"), parse("exp(-1*x1)"), ONE], [2.0, -1.0, 0.0]))
-    '2*x0 - exp(-x1)'
-    """
-    parts: Sum = []
-    for term, coefficient in zip(terms, coefficients, strict=True):
-        parts += _times(_tidied(term), float(coefficient))
-    return _build([part for part in parts if part[0] != 0.0])
-
-
-def tidy(expression: Expression) -> Expression:
-    """The same expression with signs and numeric factors written canonically.
-
-    Examples
-    --------
-    >>> from sobolev_novelty.parsing import parse
-    >>> str(tidy(parse("x0 + (-0.5)*x1*2 + sin(1*x0)")))
-    'x0 - x1 + sin(x0)'
-    """
-    return _build([part for part in _sum_of(expression, tidy=True) if part[0] != 0.0])
-
-
 def shortened(expression: Expression) -> list[Expression]:
     """Expressions with one operator taken out: each of its operands in its place.
 
@@ -138,257 +91,3 @@ def shortened(expression: Expression) -> list[Expression]:
             for operand in expression.subtree(position).children:
                 found[expression.replace(position, operand)] = None
     return list(found)
-
-
-def _times(parts: Sum, factor: float) -> Sum:
-    if len(parts) > 1:  # a term that is a sum stays whole
-        c, explicit, e = _collapse(parts)
-        return [(c * factor, explicit, e)]
-    return [(c * factor, explicit, e) for c, explicit, e in parts]
-
-
-def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
-    """The canonical sum.
-
-    With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it.
-    """
-    # A search meets the same summands in many sums; a sum too long for that is folded without recursion.
-    if expression.tokens[0] is _ADD and len(expression) <= MAX_SUM_IN_PARTS:
-        left, right = expression.children
-        return _joined(_ADD, (_sum_of(left, tidy=tidy), _sum_of(right, tidy=tidy)), tidy=tidy)
-    return list(_summand(expression, tidy))
-
-
-@lru_cache(maxsize=1 << 15)
-def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
-    def leaf(token: float | str) -> Sum:
-        if isinstance(token, float):
-            return [(token, not tidy, None)]
-        return [(1.0, False, Expression._trusted((token,)))]
-
-    def node(op: Operator, operands: tuple[Sum, ...]) -> Sum:
-        return _joined(op, operands, tidy=tidy)
-
-    whole: Sum = expression.fold(leaf, node)
-    return tuple(whole)
-
-
-#: Terms that were tidy already, without the values of their constants.
-_TIDY: set[tuple[object, ...]] = set()
-_MAX_TIDY = 1 << 16
-
-
-def _tidied(term: Expression) -> Sum:
-    """The canonical sum of a fitted term.
-
-    A fit changes numbers and hardly ever how a term is written, so that is looked up by the term without its numbers:
-    only their signs are kept, and the values 0, 1 and -1, on which the writing depends.
-    """
-    key = tuple(
-        [
-            token if not isinstance(token, float) or token in (0.0, 1.0, -1.0) else ... if token > 0.0 else None
-            for token in term.tokens
-        ]
-    )
-    if key in _TIDY:
-        return [(1.0, False, term)]
-    parts = _sum_of(term, tidy=True)
-    if len(parts) == 1 and parts[0] == (1.0, False, term) and _writing_is_fixed(term):
-        if len(_TIDY) >= _MAX_TIDY:
-            _TIDY.clear()
-        _TIDY.add(key)
-    return parts
-
-
-def _writing_is_fixed(term: Expression) -> bool:
-    """Whether other numbers of the same signs leave the writing as it is: not where a function of numbers alone may
-    leave its domain, nor where one is too large to be taken out of an exponential."""
-    if any(abs(c) > MAX_EXPONENT for c in term.constants):
-        return False
-    numbers_alone = []
-
-    def node(op: Operator, operands: tuple[bool, ...]) -> bool:
-        numbers_alone.append(not any(operands))
-        return any(operands)
-
-    term.fold(lambda token: isinstance(token, str), node)
-    return not any(numbers_alone)
-
-
-def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
-    folded = _folded(op, operands, explicit=not tidy)
-    if folded is not None:
-        return folded
-    rule = _RULES.get(op.name)
-    result = rule(*operands) if rule else None
-    if result is None:
-        result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-    return _without_zeros(result) if tidy else result
-
-
-def _without_zeros(parts: Sum) -> Sum:
-    return [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
-
-
-def _folded(op: Operator, operands: tuple[Sum, ...], *, explicit: bool) -> Sum | None:
-    """One constant where all operands are constants."""
-    for operand in operands:
-        if len(operand) > 1 or operand[0][2] is not None:  # constants of a sum are added up already
-            return None
-    values = [np.float64(operand[0][0]) for operand in operands]
-    with np.errstate(all="ignore"):
-        value = float(op.value(*values))
-    return [(value, explicit, None)] if math.isfinite(value) else None
-
-
-def _add(left: Sum, right: Sum) -> Sum:
-    constants = [part for part in left + right if part[2] is None]
-    if len(constants) < 2:
-        return left + right
-    total: Part = (math.fsum(c for c, _, _ in constants), any(flag for _, flag, _ in constants), None)
-    return [part for part in left + right if part[2] is not None] + [total]
-
-
-def _neg(operand: Sum) -> Sum:
-    return [(-c, explicit, e) for c, explicit, e in operand]
-
-
-def _mul(left: Sum, right: Sum) -> Sum:
-    a, explicit_a, x = _collapse(left)
-    b, explicit_b, y = _collapse(right)
-    product = y if x is None else x if y is None else _product(x, y)
-    return [(a * b, explicit_a or explicit_b, product)]
-
-
-def _product(x: Expression, y: Expression) -> Expression:
-    """x * y, with 1/q as a quotient."""
-    if _is_reciprocal(y):
-        return _apply(_DIV, x, y.children[1])
-    if _is_reciprocal(x):
-        return _apply(_DIV, y, x.children[1])
-    return _apply(_MUL, x, y)
-
-
-def _is_reciprocal(e: Expression) -> bool:
-    return e.tokens[0] is _DIV and e.tokens[1] == 1.0
-
-
-def _div(left: Sum, right: Sum) -> Sum | None:
-    a, explicit_a, x = _collapse(left)
-    b, explicit_b, y = _collapse(right)
-    if b == 0.0:
-        return None
-    if y is None:
-        quotient = x
-    elif _is_reciprocal(y):
-        quotient = y.children[1] if x is None else _product(x, y.children[1])
-    else:
-        quotient = _apply(_DIV, ONE if x is None else x, y)
-    return [(a / b, explicit_a or explicit_b, quotient)]
-
-
-def _raised(name: str, exponent: float, operand: Sum) -> Sum | None:
-    c, explicit, e = _collapse(operand)
-    if e is None or c == 0.0 or (c < 0.0 and not exponent.is_integer()):
-        return None
-    try:
-        factor = c**exponent
-    except OverflowError:
-        return None
-    if name == "inv":
-        power = e.children[1] if _is_reciprocal(e) else _apply(_DIV, ONE, e)
-    elif name == "pow":
-        power = _apply(_POW, e, Expression.of(exponent))
-    else:
-        power = _apply(OPERATORS[name], e)
-    return [(factor, explicit, power)] if math.isfinite(factor) and factor != 0.0 else None
-
-
-def _pow(base: Sum, exponent: Sum) -> Sum | None:
-    if len(exponent) == 1 and exponent[0][2] is None:
-        return _raised("pow", exponent[0][0], base)
-    return None
-
-
-def _exp(operand: Sum) -> Sum | None:
-    """exp(a + s) = exp(a) exp(s): the constant repeats the coefficient."""
-    constant = sum(c for c, _, e in operand if e is None)
-    rest = [part for part in operand if part[2] is not None]
-    if len(rest) == len(operand) or abs(constant) > MAX_EXPONENT:
-        return None
-    return [(math.exp(constant), True, _apply(OPERATORS["exp"], _build(rest)))]
-
-
-_RULES: dict[str, Callable[..., Sum | None]] = {
-    "add": _add,
-    "sub": lambda left, right: _add(left, _neg(right)),
-    "neg": _neg,
-    "mul": _mul,
-    "div": _div,
-    "pow": _pow,
-    "exp": _exp,
-    **{name: lambda operand, name=name, p=p: _raised(name, p, operand) for name, p in _POWERS.items()},
-}
-
-
-def _collapse(parts: Sum) -> Part:
-    """A sum as one factor: the magnitude of the first variable part's coefficient stands before it."""
-    if len(parts) == 1:
-        return parts[0]
-    leading = next((part for part in parts if part[2] is not None and part[0] != 0.0), None)
-    if leading is None:
-        return 1.0, False, _build(parts)
-    scale = abs(leading[0])
-    if all(c <= 0.0 for c, _, _ in parts):
-        scale = -scale
-    ratios: Sum = []
-    for part in parts:
-        c, explicit, e = part
-        # The leading part carries no constant; any other one does where its own or the leading coefficient could move.
-        ratios.append((c / scale, part is not leading and (explicit or leading[1]), e))
-    return scale, leading[1], _build(ratios)
-
-
-def _build(parts: Sequence[Part]) -> Expression:
-    """The sum as an expression; it begins with a positive part where there is one."""
-    if not parts:
-        return Expression.of(0.0)
-    if len(parts) == 1:
-        return Expression._trusted(_scaled(*parts[0]))
-    first = 0
-    while first < len(parts) - 1 and parts[first][0] < 0.0:
-        first += 1
-    if parts[first][0] < 0.0:
-        first = 0
-    # Sums nest to the left, so in prefix order all their operators come first, the last one in front.
-    operators: list[Token] = []
-    operands: list[Token] = list(_scaled(*parts[first]))
-    for i, (c, explicit, e) in enumerate(parts):
-        if i != first:
-            # A free constant keeps its sign within, so that the fit may change it.
-            operators.append(_SUB if c < 0.0 else _ADD)
-            operands += _scaled(abs(c), explicit, e)
-    return Expression._trusted((*reversed(operators), *operands))
-
-
-def _scaled(c: float, explicit: bool, e: Expression | None) -> tuple[Token, ...]:
-    """Tokens of c·e."""
-    if not math.isfinite(c):
-        return Expression.of(c).tokens  # raises, and says why
-    if e is None:
-        return (c,)
-    if not explicit:
-        if c == 1.0:
-            return e.tokens
-        if c == -1.0:
-            return (_NEG, *e.tokens)
-    if c != 1.0 and _is_reciprocal(e):
-        return (_DIV, c, *e.tokens[2:])
-    return (_MUL, c, *e.tokens)
-
-
-def _apply(op: Operator, *operands: Expression) -> Expression:
-    tokens: tuple[Token, ...] = (op,)
-    for operand in operands:
-        tokens += operand.tokens
-    return Expression._trusted(tokens)

@@ -18,19 +18,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
+from sobolev_novelty.algebra.writing import ONE, respelled
 from sobolev_novelty.batch import conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive, without_weakest
-from sobolev_novelty.search.division import with_proper_fractions
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.factoring import factored, flattened
 from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.structure.algebra import respelled
+from sobolev_novelty.search.pursuit import pursue
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
-from sobolev_novelty.search.structure.pursuit import pursue
-from sobolev_novelty.search.variation import ONE, Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
+from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.terms import additive_terms, sum_of_terms
 
 #: Rows on which the archive compares terms.

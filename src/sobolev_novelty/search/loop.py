@@ -14,12 +14,13 @@ from itertools import islice
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE, base_score
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
-from sobolev_novelty.search.forms import Form, assemble, shortened, split_form
+from sobolev_novelty.search.forms import Form, shortened, split_form
 from sobolev_novelty.search.front import ParetoFront, select
 
 #: Forms fitted between two looks at the clock.

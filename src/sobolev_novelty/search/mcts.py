@@ -1,9 +1,9 @@
 r"""Monte Carlo tree search over partial expressions, plain and Sobolev-guided (Appendix D.2).
 
-A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.holes`). *Selection* walks down by the upper
-confidence bound, *expansion* adds an outer function, a factor or a term, *simulation* completes the expression several
-times over with terms that come near to what the hole must equal, and *backpropagation* hands the reward up. Many
-rollouts make one round; their forms are fitted together.
+A node is a partial expression with one hole (:mod:`~sobolev_novelty.search.partial_expressions`). *Selection* walks
+down by the upper confidence bound, *expansion* adds an outer function, a factor or a term, *simulation* completes the
+expression several times over with terms that come near to what the hole must equal, and *backpropagation* hands the
+reward up. Many rollouts make one round; their forms are fitted together.
 
 The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base
 are reranked by R_SN, the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts
@@ -19,16 +19,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.algebra.outer import OUTERS
+from sobolev_novelty.algebra.products import Product
+from sobolev_novelty.algebra.writing import ONE, Writer
 from sobolev_novelty.batch import TermNovelties, conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.forms import ONE, split_form
-from sobolev_novelty.search.grammar import OUTERS, Product, Writer
-from sobolev_novelty.search.holes import Hole, Partial, Pursuit, Step, open_hole, power_law, write_form
-from sobolev_novelty.search.library import Library, make_library
+from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.partial_expressions import Hole, Partial, Step, open_hole, power_laws, write_form
+from sobolev_novelty.search.term_library import Library, make_library
 
 #: Rows on which terms are screened, and on which novelty is computed.
 SCREEN_ROWS = 300
@@ -185,13 +187,13 @@ class MCTS(Engine[TreeState]):
                 if inner is not None:
                     ranked.append((_unexplained_by_two(inner), partial.inside(step)))
         if len(partial.terms) < self.max_terms:
-            pursuit = Pursuit.start(hole, partial.terms)
+            pursuit = hole.pursuit(partial.terms)
             gains = pursuit.gains()
             top = np.argsort(-gains, kind="stable")[:N_CHILD_TERMS]
             left = pursuit.unexplained
             terms = [hole.library.expressions[i] for i in top]
             factors = self._complementarity(state, terms, partial.terms)
-            scale = max(Pursuit.start(hole, (ONE,)).unexplained, 1e-300)
+            scale = max(hole.pursuit((ONE,)).unexplained, 1e-300)
             ranked += [
                 (max(left - float(gains[i]) * f, 0.0) / scale, partial.plus(term))
                 for i, term, f in zip(top, terms, factors, strict=True)
@@ -211,7 +213,9 @@ class MCTS(Engine[TreeState]):
         last = partial.steps[-1] if partial.steps else None
         steps: list[Step] = []
         if not isinstance(last, str) or last.startswith(("exp", "inverse")):
-            steps += [name for name, outer in OUTERS.items() if outer.is_allowed(state.writer) and name != last]
+            steps += [
+                name for name, outer in OUTERS.items() if outer.is_allowed(state.writer.operators) and name != last
+            ]
         if not isinstance(last, Product):
             steps += _factors(state, hole)
         return steps
@@ -246,10 +250,9 @@ class MCTS(Engine[TreeState]):
         return [form for form in dict.fromkeys(forms) if form is not None and form.complexity <= limit]
 
     def _power_laws(self, state: TreeState, partial: Partial, hole: Hole) -> Iterable[Expression | None]:
-        every, sure = power_law(hole)
-        for powers in dict.fromkeys((every, sure)):
-            if powers:
-                yield self._written(state, partial, hole, Product(powers))
+        for product in dict.fromkeys(power_laws(hole)):
+            if product.factors:
+                yield self._written(state, partial, hole, product)
 
     def _written(self, state: TreeState, partial: Partial, hole: Hole, product: Product) -> Expression | None:
         term = state.writer.product(product)
@@ -269,7 +272,7 @@ class MCTS(Engine[TreeState]):
         n_fixed = len(partial.terms)
         if n_fixed == 0 and (is_first or rng.random() < 0.5):
             partial = partial.plus(ONE)  # then what counts is correlation, not the angle
-        pursuit = Pursuit.start(hole, partial.terms)
+        pursuit = hole.pursuit(partial.terms)
         greed = 0.0 if is_first else (0.0, 2.0, 6.0)[rng.integers(3)]
         room = self.max_terms - len(partial.terms)
         for _ in range(min(3, room) if is_first else rng.integers(0 if n_fixed else 1, room + 1)):
@@ -278,7 +281,7 @@ class MCTS(Engine[TreeState]):
                 break
             forms += [self._complete(state, partial.plus(hole.library.expressions[i]), hole) for i in top[:N_ENDINGS]]
             pick = int(top[_draw(gains, greed, rng)])
-            pursuit.add_term(pick)
+            pursuit.add(hole.column(pick))
             partial = partial.plus(hole.library.expressions[pick])
             forms.append(self._complete(state, partial, hole))
             if pursuit.unexplained < 1e-20:
@@ -293,7 +296,7 @@ class MCTS(Engine[TreeState]):
             if len(terms) < 2:
                 break
             others = terms[:j] + terms[j + 1 :]
-            top, _ = Pursuit.start(hole, others).best(1)
+            top, _ = hole.pursuit(others).best(1)
             if len(top) == 0 or hole.library.expressions[top[0]] == terms[j]:
                 continue
             terms[j] = hole.library.expressions[top[0]]
@@ -333,7 +336,7 @@ class MCTS(Engine[TreeState]):
                 top = (reward, node, candidate)
         if top is not None:
             shorter = without_weakest(judge.found(top[2]), guidance.tau)
-            reduced = None if shorter is None else state.writer.rewritten(shorter)
+            reduced = None if shorter is None else state.writer.written(shorter)
             state.trial = None if reduced is None else (reduced, top[1], top[2])
 
     def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], judge: _Judge) -> None:
@@ -424,12 +427,12 @@ def _draw(gains: FloatArray, greed: float, rng: np.random.Generator) -> int:
 
 def _unexplained_by_two(hole: Hole) -> float:
     """Share of the target's variance that the two best terms beside a constant leave."""
-    pursuit = Pursuit.start(hole, (ONE,))
+    pursuit = hole.pursuit((ONE,))
     total = max(pursuit.unexplained, 1e-300)
     for _ in range(2):
         top, _ = pursuit.best(1)
         if len(top):
-            pursuit.add_term(int(top[0]))
+            pursuit.add(hole.column(int(top[0])))
     return pursuit.unexplained / total
 
 
@@ -438,16 +441,16 @@ def _factors(state: TreeState, hole: Hole) -> list[Step]:
 
     What a power law is sure of, whole and one by one, and sums and differences of two inputs.
     """
-    _, sure = power_law(hole)
+    sure = power_laws(hole)[1].factors
     steps: list[Step] = [Product(sure)] if sure else []
     if len(sure) > 1:
         steps += [Product((power,)) for power in sure]
         steps += [Product(tuple(p for p in sure if p is not power)) for power in sure] if len(sure) > 2 else []
-    atoms = [p for p in state.library.products if p is not None and not p.powers and len(p.atoms) == 1]
-    screened = Pursuit.start(hole).gains()
-    index = {p: i for i, p in enumerate(state.library.products) if p is not None}
-    atoms.sort(key=lambda p: -screened[index[p]])
-    sums = [p for p in atoms if _is_sum_of_two(p.atoms[0])]
+    library = state.library
+    screened = hole.pursuit().gains()
+    places = sorted(library.atoms, key=lambda i: -screened[i])
+    atoms = [Product(((library.expressions[i], 1.0),)) for i in places]
+    sums = [atom for atom, i in zip(atoms, places, strict=True) if _is_sum_of_two(library.expressions[i])]
     return list(dict.fromkeys([*steps, *atoms[:N_FACTORS], *sums[: 2 * N_FACTORS]]))
 
 

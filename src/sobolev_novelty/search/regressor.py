@@ -27,9 +27,9 @@ from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
+from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, SearchResult, run
-from sobolev_novelty.search.polish import polished, relative_error
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.factoring import factored
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.factoring import factored
-from sobolev_novelty.search.forms import tidy
 
 #: Gives an expression of search inputs in the user's names and units.
 ToUser = Callable[[Expression], Expression]

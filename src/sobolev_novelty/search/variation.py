@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sobolev_novelty.algebra.writing import ONE, chained
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
 Genome = tuple[Expression, ...]
-ONE = Expression.of(1.0)
+Change = Callable[["Genome", "Vocabulary", np.random.Generator], "Genome"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +60,9 @@ class Vocabulary:
         return Expression.of(self.names[int(rng.choice(len(self.names), p=self.weights))])
 
     def leaf(self, rng: np.random.Generator) -> Expression:
-        return (
-            self.variable(rng)
-            if rng.random() < 0.85
-            else Expression.of(float(np.round(rng.normal(0.0, 2.0), 2)) or 1.0)
-        )
+        if rng.random() < 0.85:
+            return self.variable(rng)
+        return Expression.of(float(np.round(rng.normal(0.0, 2.0), 2)) or 1.0)
 
 
 def random_tree(vocabulary: Vocabulary, rng: np.random.Generator, size: int) -> Expression:
@@ -71,9 +70,8 @@ def random_tree(vocabulary: Vocabulary, rng: np.random.Generator, size: int) -> 
     if size <= 1:
         return vocabulary.variable(rng)
     if vocabulary.unary and (size == 2 or rng.random() < 0.3):
-        op = vocabulary.unary[int(rng.integers(len(vocabulary.unary)))]
-        return Expression.of(op, random_tree(vocabulary, rng, size - 1))
-    op = vocabulary.binary[int(rng.integers(len(vocabulary.binary)))]
+        return Expression.of(_drawn(vocabulary.unary, rng), random_tree(vocabulary, rng, size - 1))
+    op = _drawn(vocabulary.binary, rng)
     left = int(rng.integers(1, max(2, size - 1)))
     second = vocabulary.leaf(rng) if size - 1 - left <= 1 else random_tree(vocabulary, rng, size - 1 - left)
     return Expression.of(op, random_tree(vocabulary, rng, left), second)
@@ -89,9 +87,8 @@ def crossed(mother: Genome, father: Genome, vocabulary: Vocabulary, rng: np.rand
     """Terms of both parents, or a subtree of one inside a term of the other."""
     if rng.random() < 0.5:
         pool = list(dict.fromkeys(mother + father))
-        count = int(
-            np.clip(rng.integers(1, max(len(mother), len(father)) + 2), 1, min(len(pool), vocabulary.max_terms))
-        )
+        most = min(len(pool), vocabulary.max_terms)
+        count = int(np.clip(rng.integers(1, max(len(mother), len(father)) + 2), 1, most))
         return tuple(pool[i] for i in sorted(rng.choice(len(pool), count, replace=False)))
     place = int(rng.integers(len(mother)))
     term, donor = mother[place], father[int(rng.integers(len(father)))]
@@ -101,8 +98,7 @@ def crossed(mother: Genome, father: Genome, vocabulary: Vocabulary, rng: np.rand
 
 def mutated(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
     """One random change."""
-    change = _CHANGES[int(rng.integers(len(_CHANGES)))]
-    return change(genome, vocabulary, rng)
+    return _CHANGES[int(rng.integers(len(_CHANGES)))](genome, vocabulary, rng)
 
 
 def checked(genome: Genome, vocabulary: Vocabulary) -> Genome | None:
@@ -115,10 +111,7 @@ def checked(genome: Genome, vocabulary: Vocabulary) -> Genome | None:
 
 def as_form(genome: Genome) -> Expression:
     """The genome as one expression for the loop."""
-    total = genome[0]
-    for term in genome[1:]:
-        total = Expression.of("add", total, term)
-    return total
+    return chained("add", genome)
 
 
 def _at_random(genome: Genome, rng: np.random.Generator) -> int:
@@ -127,30 +120,59 @@ def _at_random(genome: Genome, rng: np.random.Generator) -> int:
     return places[int(rng.integers(len(places)))]
 
 
+def _drawn(operators: Sequence[Operator], rng: np.random.Generator) -> Operator:
+    return operators[int(rng.integers(len(operators)))]
+
+
 def _changed(genome: Genome, place: int, term: Expression) -> Genome:
     return (*genome[:place], term, *genome[place + 1 :])
 
 
-def _new_subtree(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
-    place = _at_random(genome, rng)
-    term = genome[place]
-    return _changed(
-        genome, place, term.replace(int(rng.integers(len(term))), random_tree(vocabulary, rng, int(rng.integers(1, 6))))
-    )
+def _at_a_spot(change: Callable[[Expression, int, Vocabulary, np.random.Generator], Expression]) -> Change:
+    """A change of one term at a random token."""
+
+    def changed(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
+        place = _at_random(genome, rng)
+        term = genome[place]
+        return _changed(genome, place, change(term, int(rng.integers(len(term))), vocabulary, rng))
+
+    changed.__name__ = change.__name__
+    return changed
 
 
-def _new_token(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
-    place = _at_random(genome, rng)
-    term = genome[place]
-    spot = int(rng.integers(len(term)))
+@_at_a_spot
+def _new_subtree(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.random.Generator) -> Expression:
+    return term.replace(spot, random_tree(vocabulary, rng, int(rng.integers(1, 6))))
+
+
+@_at_a_spot
+def _new_token(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.random.Generator) -> Expression:
     token = term.tokens[spot]
-    if isinstance(token, Operator):
-        choices = [op for op in (vocabulary.unary if token.arity == 1 else vocabulary.binary) if op is not token]
-        if not choices:
-            return genome
-        other = choices[int(rng.integers(len(choices)))]
-        return _changed(genome, place, Expression((*term.tokens[:spot], other, *term.tokens[spot + 1 :])))
-    return _changed(genome, place, term.replace(spot, vocabulary.leaf(rng)))
+    if not isinstance(token, Operator):
+        return term.replace(spot, vocabulary.leaf(rng))
+    choices = [op for op in (vocabulary.unary if token.arity == 1 else vocabulary.binary) if op is not token]
+    return Expression((*term.tokens[:spot], _drawn(choices, rng), *term.tokens[spot + 1 :])) if choices else term
+
+
+@_at_a_spot
+def _hoisted(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.random.Generator) -> Expression:
+    return term.subtree(spot)
+
+
+@_at_a_spot
+def _wrapped(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.random.Generator) -> Expression:
+    if not vocabulary.unary:
+        return term
+    return term.replace(spot, Expression.of(_drawn(vocabulary.unary, rng), term.subtree(spot)))
+
+
+@_at_a_spot
+def _with_constant(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.random.Generator) -> Expression:
+    """A constant the fit can move: c·e or e + c somewhere inside the term."""
+    inner = term.subtree(spot)
+    if rng.random() < 0.5:
+        return term.replace(spot, Expression.of("mul", float(rng.choice([0.5, 1.0, 2.0, -1.0])), inner))
+    return term.replace(spot, Expression.of("add", inner, float(rng.choice([1.0, -1.0, 0.5, 2.0]))))
 
 
 def _another_term(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
@@ -164,41 +186,11 @@ def _one_term_less(genome: Genome, vocabulary: Vocabulary, rng: np.random.Genera
     return genome[:place] + genome[place + 1 :]
 
 
-def _wrapped(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
-    if not vocabulary.unary:
-        return genome
-    place = _at_random(genome, rng)
-    term = genome[place]
-    spot = int(rng.integers(len(term)))
-    op = vocabulary.unary[int(rng.integers(len(vocabulary.unary)))]
-    return _changed(genome, place, term.replace(spot, Expression.of(op, term.subtree(spot))))
-
-
 def _multiplied(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
     place = _at_random(genome, rng)
     op = "mul" if rng.random() < 0.6 else "div"
-    return _changed(
-        genome, place, Expression.of(op, genome[place], random_tree(vocabulary, rng, int(rng.integers(1, 4))))
-    )
-
-
-def _hoisted(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
-    place = _at_random(genome, rng)
-    term = genome[place]
-    return _changed(genome, place, term.subtree(int(rng.integers(len(term)))))
-
-
-def _with_constant(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
-    """A constant the fit can move: c·e or e + c somewhere inside a term."""
-    place = _at_random(genome, rng)
-    term = genome[place]
-    spot = int(rng.integers(len(term)))
-    inner = term.subtree(spot)
-    if rng.random() < 0.5:
-        changed = Expression.of("mul", float(rng.choice([0.5, 1.0, 2.0, -1.0])), inner)
-    else:
-        changed = Expression.of("add", inner, float(rng.choice([1.0, -1.0, 0.5, 2.0])))
-    return _changed(genome, place, term.replace(spot, changed))
+    factor = random_tree(vocabulary, rng, int(rng.integers(1, 4)))
+    return _changed(genome, place, Expression.of(op, genome[place], factor))
 
 
 def _joined(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
@@ -207,14 +199,13 @@ def _joined(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) ->
         return _multiplied(genome, vocabulary, rng)
     i, j = (int(k) for k in rng.choice(len(genome), 2, replace=False))
     rest = tuple(term for k, term in enumerate(genome) if k not in (i, j))
-    op = vocabulary.binary[int(rng.integers(len(vocabulary.binary)))]
-    whole = Expression.of(op, genome[i], genome[j])
+    whole = Expression.of(_drawn(vocabulary.binary, rng), genome[i], genome[j])
     if vocabulary.unary and rng.random() < 0.4:
-        whole = Expression.of(vocabulary.unary[int(rng.integers(len(vocabulary.unary)))], whole)
+        whole = Expression.of(_drawn(vocabulary.unary, rng), whole)
     return (*rest, whole)
 
 
-_CHANGES: tuple[Callable[[Genome, Vocabulary, np.random.Generator], Genome], ...] = (
+_CHANGES: tuple[Change, ...] = (
     _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted,
     _with_constant, _joined,
 )  # fmt: skip

@@ -3,31 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from sobolev_novelty.algebra.outer import OUTERS
+from sobolev_novelty.algebra.writing import ONE, product, weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.search.structure.algebra import nearest_simple, product, weighted_sum
-from sobolev_novelty.search.structure.columns import (
+from sobolev_novelty.search.power_law import fit_power_law, simple_exponent
+from sobolev_novelty.search.pursuit import Combination, least_squares, pursue
+from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Variable,
     additive_dictionary,
     algebraic_factors,
     constant,
     empty,
-    exponent_table,
     functional_factors,
     monomials,
     scanned_dictionary,
     simple_dictionary,
 )
-from sobolev_novelty.search.structure.families import quotients, sums, variants
-from sobolev_novelty.search.structure.pursuit import Combination, coefficients, pursue
+from sobolev_novelty.search.structure.exact_relations import fitted_sum, quotients, sums, unexplained, variants
 from sobolev_novelty.search.structure.reductions import (
     HARD,
     Reduced,
@@ -54,68 +54,8 @@ MAX_DENSE_VARIABLES = 4
 DOUBTFUL = 0.05
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
-#: Parts of a sum this small compared with the largest are rounding.
-ROUNDING = 1e-11
-
-
-@dataclass(frozen=True, slots=True)
-class Outer:
-    """An outer function g with y = g(t): ``undo`` gives t from y, or None where y is outside g's range."""
-
-    name: str
-    undo: Callable[[FloatArray], FloatArray | None]
-    apply: Wrap
-    needs: tuple[str, ...]
-
-
-def _where(
-    condition: Callable[[FloatArray], bool], undo: Callable[[FloatArray], FloatArray]
-) -> Callable[[FloatArray], FloatArray | None]:
-    def guarded(y: FloatArray) -> FloatArray | None:
-        if not condition(y):
-            return None
-        with np.errstate(all="ignore"):
-            t = undo(y)
-        return t if np.isfinite(t).all() and t.std() > 0.0 else None
-
-    return guarded
-
-
-def _positive(y: FloatArray) -> bool:
-    return bool((y > 0.0).all())
-
-
-def _written(*names: str) -> Wrap:
-    """The composition of unary operators, innermost first."""
-
-    def wrap(e: Expression) -> Expression:
-        for name in names:
-            e = Expression.of(name, e)
-        return e
-
-    return wrap
-
-
-def _bose(e: Expression) -> Expression:
-    return Expression.of("inv", Expression.of("sub", Expression.of("exp", e), 1.0))
-
-
-def _within(low: float, high: float) -> Callable[[FloatArray], bool]:
-    return lambda y: bool(((y >= low) & (y <= high)).all())
-
-
-OUTERS: tuple[Outer, ...] = (
-    Outer("identity", lambda y: y, lambda e: e, ()),
-    Outer("sqrt", _where(_within(0.0, np.inf), np.square), _written("sqrt"), ("sqrt",)),
-    Outer("inv", _where(lambda y: bool((y != 0.0).all()), lambda y: 1.0 / y), _written("inv"), ("inv",)),
-    Outer("inverse sqrt", _where(_positive, lambda y: y**-2.0), _written("sqrt", "inv"), ("inv", "sqrt")),
-    Outer("exp", _where(_positive, np.log), _written("exp"), ("exp",)),
-    Outer("square", _where(_positive, np.sqrt), _written("square"), ("square",)),
-    Outer("log", _where(_within(-50.0, 50.0), np.exp), _written("log"), ("log",)),
-    Outer("arcsin", _where(_within(-np.pi / 2, np.pi / 2), np.sin), _written("arcsin"), ("arcsin",)),
-    Outer("arccos", _where(_within(0.0, np.pi), np.cos), _written("arccos"), ("arccos",)),
-    Outer("1/(exp - 1)", _where(_positive, lambda y: np.log1p(1.0 / y)), _bose, ("exp", "inv", "sub")),
-)
+#: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
+TRIED = ("sqrt", "inverse", "inverse sqrt", "exp", "square", "log", "arcsin", "arccos", "1/(exp - 1)")
 
 
 def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
@@ -153,17 +93,14 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     informative, y = _shuffled(problem, rng)
     if not informative or not np.ptp(y) > 0.0:
         return
-    outers = [outer for outer in OUTERS if all(name in problem.operators for name in outer.needs)]
-    targets = [(outer, t) for outer in outers if (t := outer.undo(y)) is not None]
-    for outer, t in targets:
-        yield [outer.apply(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
-    for outer, t in targets:
-        yield [
-            outer.apply(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)
-        ]
-        yield [outer.apply(form) for form in _monomial_sums(informative, t)]
+    targets = _undone(y, problem.operators)
+    for wrap, t in targets:
+        yield [wrap(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
+    for wrap, t in targets:
+        yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [wrap(form) for form in _monomial_sums(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
-    roots = [root(informative, t, outer.apply) for outer, t in targets[:4]]
+    roots = [root(informative, t, wrap) for wrap, t in targets[:4]]
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
@@ -178,6 +115,16 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
                 yield []
             else:
                 turns.remove(explored)
+
+
+def _undone(y: FloatArray, operators: Sequence[str]) -> list[tuple[Wrap, FloatArray]]:
+    """The target as it is, and with each outer function undone that can be undone on all rows."""
+    targets: list[tuple[Wrap, FloatArray]] = [(lambda e: e, y)]
+    for outer in (OUTERS[name] for name in TRIED):
+        t = outer.undo(y)
+        if outer.is_allowed(operators) and np.isfinite(t).all() and t.std() > 0.0:
+            targets.append((outer.write, t))
+    return targets
 
 
 def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced | None]:
@@ -210,21 +157,19 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """t = c · Π vᵏ with simple exponents, where the logarithms say so."""
     positive = [v for v in variables if v.is_positive]
-    sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
+    sign = _sign(t)
     if not positive or not sign:
         return []
-    rows = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))])
-    powers = coefficients(rows, np.log(sign * t))
-    left = np.log(sign * t) - powers @ rows
-    if left.std() > 0.05 * np.log(np.abs(t)).std():
+    exponents, scale, misfit = fit_power_law(np.stack([v.values for v in positive]), t)
+    if misfit > 0.05:
         return []
-    simple = [nearest_simple(k, 0.02) for k in powers[:-1]]
-    rounded = [round(2.0 * k) / 2.0 if s is None else s for k, s in zip(powers[:-1], simple, strict=True)]
-    return [
-        _times_constant(
-            sign * float(np.exp(powers[-1])), product(zip((v.expression for v in positive), rounded, strict=True))
-        )
-    ]
+    powers = ((v.expression, simple_exponent(k)) for v, k in zip(positive, exponents.tolist(), strict=True))
+    return [_times_constant(sign * scale, product(powers))]
+
+
+def _sign(t: FloatArray) -> float:
+    """1 or -1 where all rows have that sign, otherwise 0."""
+    return 1.0 if (t > 0.0).all() else -1.0 if (t < 0.0).all() else 0.0
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -267,7 +212,7 @@ def _golden(function: Callable[[float], float], low: float, high: float, n_steps
 
 
 def _times_constant(c: float, e: Expression) -> Expression:
-    return Expression.of(c) if e.tokens == (1.0,) else Expression.of("mul", c, e)
+    return Expression.of(c) if e == ONE else Expression.of("mul", c, e)
 
 
 def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Variable]:
@@ -277,9 +222,7 @@ def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Va
 def _monomial_sums(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """Sums of a few monomials."""
     few = _screen(variables)
-    table = exponent_table(len(few), [v.is_positive for v in few])[:3000]
-    dictionary = constant(len(few[0].values)) + monomials(few, table)
-    return _additive_forms(dictionary, t[:SCREEN_ROWS], n_terms=5)
+    return _additive_forms(constant(few) + monomials(few).head(3000), t[:SCREEN_ROWS], n_terms=5)
 
 
 def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expression]]:
@@ -303,18 +246,14 @@ def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expressio
         yield [reduced.wrap(form) for form in _product_forms(few, t, operators, functional + algebraic)]
     if d > 4:
         return
-    undone = [
-        (outer, u)
-        for outer in OUTERS
-        if all(name in operators for name in outer.needs) and (u := outer.undo(t)) is not None
-    ]
+    undone = _undone(t, operators)
     for family in FAMILIES:
         simple = simple_dictionary(few, [name for name in family if name in operators])
-        for outer, u in undone[:4]:
-            yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(simple, u, n_terms=5)]
+        for wrap, u in undone[:4]:
+            yield [reduced.wrap(wrap(form)) for form in _additive_forms(simple, u, n_terms=5)]
     additive = additive_dictionary(few, operators)
-    for outer, u in undone:
-        yield [reduced.wrap(outer.apply(form)) for form in _additive_forms(additive, u, n_terms=4)]
+    for wrap, u in undone:
+        yield [reduced.wrap(wrap(form)) for form in _additive_forms(additive, u, n_terms=4)]
     if d <= 2:
         yield [reduced.wrap(form) for form in _scanned_forms(few, t, operators)]
     yield [reduced.wrap(form) for form in _rational_forms(few, t, additive)]
@@ -327,40 +266,17 @@ def _scanned_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequ
 
 
 def _additive_forms(dictionary: Dictionary, t: FloatArray, *, n_terms: int, keep: int = 4) -> list[Expression]:
-    found = pursue(dictionary.values, t, n_terms=n_terms, exact=EXACT)
-    best = sorted(found, key=lambda c: c.nmse)
-    forms = []
-    for combination in best[:keep]:
-        columns = _thinned(dictionary.values, t, combination)
-        forms.append(_fitted_sum(dictionary, columns, t))
-    return forms
+    best = sorted(pursue(dictionary.values, t, n_terms=n_terms, exact=EXACT), key=lambda c: c.nmse)
+    return [fitted_sum(dictionary, _thinned(dictionary.values, t, found), t) for found in best[:keep]]
 
 
-def _fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -> Expression:
-    """Σ b·column with least-squares coefficients; parts that are nothing but rounding are left out."""
-    rows = dictionary.values[list(columns)]
-    b = coefficients(rows, t)
-    sizes = np.abs(b) * np.linalg.norm(rows, axis=1)
-    parts = [
-        (float(c), dictionary.expression(j))
-        for c, j, size in zip(b, columns, sizes, strict=True)
-        if size > ROUNDING * sizes.max()
-    ]
-    return weighted_sum(parts)
-
-
-def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> tuple[int, ...]:
+def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
     """The combination without columns an exact fit does not need."""
-    columns = combination.columns
-    if combination.nmse > EXACT:
-        return columns
-    spread = float(np.sum((t - t.mean()) ** 2))
-    for j in combination.columns:
-        rest = tuple(k for k in columns if k != j)
-        if rest:
-            left = t - coefficients(values[list(rest)], t) @ values[list(rest)]
-            if float(left @ left) <= EXACT * spread:
-                columns = rest
+    columns = list(combination.columns)
+    for j in combination.columns if combination.nmse <= EXACT else ():
+        rest = [k for k in columns if k != j]
+        if rest and unexplained(values[rest], t) <= EXACT:
+            columns = rest
     return columns
 
 
@@ -368,7 +284,6 @@ def _product_forms(
     variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary
 ) -> list[Expression]:
     """c · Π fᵏ: a sum in the logarithms."""
-    sign = 1.0 if _positive(t) else -1.0 if _positive(-t) else 0.0
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
@@ -376,8 +291,8 @@ def _product_forms(
     factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
-    exponents = exponent_table(len(variables), [False] * len(variables), max_total=4, choices=(-2.0, -1.0, 1.0, 2.0))
-    powers_of_e = monomials(variables, exponents).head(1500) if "exp" in operators else empty(len(t))
+    exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2)).head(1500)
+    powers_of_e = exponents if "exp" in operators else empty(len(t))
     n_logs = n_free + len(factors)
     logs = np.concatenate(
         [np.ones((1, len(t)))]
@@ -388,22 +303,21 @@ def _product_forms(
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = combination.columns
-        powers = coefficients(logs[list(columns)], np.log(size))
+        powers = least_squares(logs[list(columns)], np.log(size))
         parts: list[tuple[Expression, float]] = []
         inside: list[tuple[float, Expression]] = []
         for j, k in zip(columns, powers, strict=True):
             if j >= n_logs:
                 inside.append((float(k), powers_of_e.expression(j - n_logs)))
                 continue
-            rounded = nearest_simple(float(k), 0.02)
-            power = round(2.0 * float(k)) / 2.0 if rounded is None else rounded
+            power = simple_exponent(float(k))
             if j > 0 and power:
                 base = simple[j - 1].expression if j < n_free else _positive_side(factors, j - n_free)
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
-        forms.append(_times_constant(sign * scale if sign else scale, product(parts)))
+        forms.append(_times_constant((_sign(t) or 1.0) * scale, product(parts)))
     return forms
 
 
@@ -430,7 +344,7 @@ def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dict
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = _thinned(both, t, combination)
-        b = coefficients(both[list(columns)], t)
+        b = least_squares(both[list(columns)], t)
         above = [(float(c), base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
         below = [(-float(c), base.expression(j - n + 1)) for c, j in zip(b, columns, strict=True) if j >= n]
         if above and below:

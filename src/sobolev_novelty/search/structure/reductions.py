@@ -24,11 +24,11 @@ from functools import partial
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotri, dpotrs
 
+from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.search.structure.algebra import product
-from sobolev_novelty.search.structure.columns import Variable
+from sobolev_novelty.search.structure.dictionaries import Variable
 
 Wrap = Callable[[Expression], Expression]
 

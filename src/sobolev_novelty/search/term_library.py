@@ -1,5 +1,4 @@
-r"""The dictionary of terms from which the tree search draws: products of powers and atoms, with their values on some
-rows.
+r"""The terms from which the tree search draws: products of powers and atoms, with their values on some rows.
 
 Notation
 --------
@@ -10,17 +9,19 @@ rows
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty import kernels
+from sobolev_novelty.algebra.products import Product
+from sobolev_novelty.algebra.writing import Writer, product, raised
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.grammar import Product, Writer
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
@@ -65,6 +66,11 @@ class Library:
 
     def __len__(self) -> int:
         return len(self.expressions)
+
+    @property
+    def atoms(self) -> list[int]:
+        """Places of the terms that are a single factor, and not a power of a variable."""
+        return [i for i, p in enumerate(self.products) if p is not None and _is_atom(p)]
 
     def values(self, expressions: Sequence[Expression]) -> FloatArray:
         """Values on the library's rows, shape (n, n_rows); those of its own terms are at hand."""
@@ -127,33 +133,35 @@ def make_library(
     ['1', 'x0', 'square(x0)', 'x0*square(x0)', 'square(square(x0))']
     """
     domains = {name: _domain(row) for name, row in zip(sample.names, sample.X, strict=True)}
-    monomials = list(dict.fromkeys(_monomials(sample.names, domains)))
+    monomials = list(_monomials(sample.names, domains))
     atoms = atoms_of(sample.names, writer)
     if y is not None:
         atoms += periodic_atoms(sample, y, monomials, writer)
-    small = [m for m in monomials if len(m.powers) == 1 and abs(m.powers[0][1]) <= 2.0]
-    pairs = [m for m in monomials if len(m.powers) == 2]
-    short = [Product(), *(m for m in monomials if len(m.powers) <= 1), *(Product((), (a,)) for a in atoms)]
-    singles = [Product((), (a,)) for a in atoms]
+    by_size = {n: [m for m in monomials if len(m.factors) == n] for n in (1, 2, 3)}
+    small = [m for m in by_size[1] if abs(m.factors[0][1]) <= 2.0]
+    singles = [Product(((atom, 1.0),)) for atom in atoms]
     share = max_terms // 4
     chosen = [
-        *short[:max_terms],
-        *_drawn(pairs, share, rng),
-        *_drawn([m for m in monomials if len(m.powers) == 3], share, rng),
+        *[Product(), *by_size[1], *singles][:max_terms],
+        *_drawn(by_size[2], share, rng),
+        *_drawn(by_size[3], share, rng),
         *_drawn_products(singles, small, share, rng),
-        *_drawn_products(singles, pairs, share, rng),
+        *_drawn_products(singles, by_size[2], share, rng),
         *_drawn_products(singles, singles, share, rng),
     ]
-    chosen = list(dict.fromkeys(chosen))[:max_terms]
-    written = [(p, writer.product(p)) for p in chosen]
-    pairs_kept = [(p, e) for p, e in written if e is not None]
-    values = values_on(sample, [e for _, e in pairs_kept])
+    written = [(p, writer.product(p)) for p in list(dict.fromkeys(chosen))[:max_terms]]
+    pairs = [(p, e) for p, e in written if e is not None]
+    values = values_on(sample, [e for _, e in pairs])
     usable = _usable(values)
     usable[0] = True  # the constant itself
-    kept = [pair for pair, keep in zip(pairs_kept, usable, strict=True) if keep]
+    kept = [pair for pair, keep in zip(pairs, usable, strict=True) if keep]
     expressions = [e for _, e in kept]
     U = _scaled(values[usable])
     return Library(sample, [p for p, _ in kept], expressions, U, U**2, values[usable], len(kept), set(expressions))
+
+
+def _is_atom(factors: Product) -> bool:
+    return len(factors.factors) == 1 and factors.factors[0][1] == 1.0 and len(factors.factors[0][0]) > 1
 
 
 def _drawn(products: Sequence[Product], n: int, rng: np.random.Generator) -> list[Product]:
@@ -187,7 +195,7 @@ def periodic_atoms(
     total = float(target @ target)
     if not writer.has("mul", "sin", "cos") or not 0.0 < total < np.inf:
         return []
-    arguments = [m for m in monomials if all(abs(p) == 1.0 for _, p in m.powers)][:MAX_ARGUMENTS]
+    arguments = [m for m in monomials if all(abs(k) == 1.0 for _, k in m.factors)][:MAX_ARGUMENTS]
     written = [e for e in (writer.product(m) for m in arguments) if e is not None]
     for expression, u in zip(written, values_on(sample, written), strict=True):
         span = float(np.ptp(u))
@@ -217,9 +225,10 @@ def _domain(row: FloatArray) -> str:
 def _monomials(names: Sequence[str], domains: dict[str, str]) -> Iterable[Product]:
     for size, exponents in ((1, _SINGLE), (2, _PAIR), (3, _TRIPLE)):
         for chosen in combinations(names, size):
-            for powers in product(exponents, repeat=size):
+            bases = [Expression.of(name) for name in chosen]
+            for powers in itertools.product(exponents, repeat=size):
                 if all(_is_allowed(domains[name], p) for name, p in zip(chosen, powers, strict=True)):
-                    yield Product(tuple(zip(chosen, powers, strict=True)))
+                    yield Product(tuple(zip(bases, powers, strict=True)))
 
 
 def _is_allowed(domain: str, exponent: float) -> bool:
@@ -233,70 +242,34 @@ def atoms_of(names: Sequence[str], writer: Writer) -> list[Expression]:
     atoms: list[Expression] = []
     for name in names:
         x = Expression.of(name)
-        atoms += _functions(x, writer, scaled=True)
-        atoms += _shifted(x, writer)
+        atoms += _functions(x, Expression.of("mul", 1.0, x) if writer.has("mul") else x, (0.5, 2.0, 3.0))
+        sums = [Expression.of("add", e, 1.0) for e in (x, raised(x, 2.0))]
+        atoms += [Expression.of(function, s) for function in ("inv", "sqrt") for s in sums]
     for first, second in combinations(names, 2):
-        a, b = Expression.of(first), Expression.of(second)
-        atoms += _of_pair(a, b, writer)
-    return list(dict.fromkeys(atoms))
+        atoms += _of_pair(Expression.of(first), Expression.of(second))
+    return list(dict.fromkeys(e for e in map(writer.written, atoms) if e is not None))
 
 
-def _functions(x: Expression, writer: Writer, *, scaled: bool) -> list[Expression]:
-    """Elementary functions of an argument; with ``scaled`` also with a factor inside that the fit may change."""
+def _functions(x: Expression, free: Expression, scales: Sequence[float] = ()) -> list[Expression]:
+    """Elementary functions of ``x``, or of ``free``, which is x with a factor that the fit may change."""
     found = []
-    free = Expression.of("mul", 1.0, x) if scaled and writer.has("mul") else x
     for name in ("sin", "cos"):
-        if writer.has(name):
-            found += [Expression.of(name, x)]
-            if scaled:
-                found += [Expression.of(name, Expression.of("mul", c, x)) for c in (0.5, 2.0, 3.0) if writer.has("mul")]
-            if writer.has("square"):
-                found.append(Expression.of("square", Expression.of(name, x)))
-    if writer.has("exp", "mul"):
-        found += [Expression.of("exp", Expression.of("mul", c, x)) for c in (1.0, -1.0)]
-    found += [Expression.of(name, free) for name in ("tanh",) if writer.has(name)]
-    found += [Expression.of(name, x) for name in ("log",) if writer.has(name)]
+        found.append(Expression.of(name, x))
+        found += [Expression.of(name, Expression.of("mul", c, x)) for c in scales]
+        found.append(Expression.of("square", Expression.of(name, x)))
+    found += [Expression.of("exp", Expression.of("mul", c, x)) for c in (1.0, -1.0)]
+    return [*found, Expression.of("tanh", free), Expression.of("log", x)]
+
+
+def _of_pair(a: Expression, b: Expression) -> list[Expression]:
+    sums = [Expression.of(name, a, b) for name in ("sub", "add")]
+    ratios = [Expression.of("div", a, b), Expression.of("div", b, a)]
+    found = [f for argument in (Expression.of("mul", a, b), *ratios, *sums) for f in _functions(argument, argument)]
+    found += [product([(s, k)]) for s in sums for k in (1.0, 2.0, -1.0)]
+    squares = raised(a, 2.0), raised(b, 2.0)
+    quadratic = [Expression.of(name, *squares) for name in ("add", "sub")]
+    quadratic += [Expression.of("sub", 1.0, raised(ratio, 2.0)) for ratio in ratios]
+    for s in quadratic:
+        root = Expression.of("sqrt", s)
+        found += [s, Expression.of("inv", s), root, Expression.of("inv", root)]
     return found
-
-
-def _shifted(x: Expression, writer: Writer) -> list[Expression]:
-    """1/(c + x) and 1/(c + x²) with a free constant, and their roots."""
-    if not writer.has("add"):
-        return []
-    sums = [Expression.of("add", x, 1.0)]
-    if writer.has("square"):
-        sums += [Expression.of("add", Expression.of("square", x), 1.0)]
-    found = [writer.quotient(None, s) for s in sums] if writer.can_divide else []
-    if writer.has("sqrt"):
-        found += [Expression.of("sqrt", s) for s in sums]
-    return [e for e in found if e is not None]
-
-
-def _of_pair(a: Expression, b: Expression, writer: Writer) -> list[Expression]:
-    found: list[Expression | None] = []
-    arguments: list[Expression] = []
-    if writer.has("mul"):
-        arguments.append(Expression.of("mul", a, b))
-    if writer.has("div"):
-        arguments += [Expression.of("div", a, b), Expression.of("div", b, a)]
-    sums = [Expression.of(name, a, b) for name in ("sub", "add") if writer.has(name)]
-    for argument in [*arguments, *sums]:
-        found += _functions(argument, writer, scaled=False)
-    for s in sums:
-        found.append(s)
-        found.append(writer.power(s, 2.0))
-        found.append(writer.quotient(None, s) if writer.can_divide else None)
-    if writer.has("square", "add", "sub"):
-        squares = Expression.of("square", a), Expression.of("square", b)
-        both = [Expression.of("add", *squares), Expression.of("sub", *squares)]
-        if writer.has("div"):
-            both += [
-                Expression.of("sub", 1.0, Expression.of("square", Expression.of("div", x, y)))
-                for x, y in ((a, b), (b, a))
-            ]
-        for s in both:
-            found += [s, writer.quotient(None, s) if writer.can_divide else None]
-            if writer.has("sqrt"):
-                root = Expression.of("sqrt", s)
-                found += [root, writer.quotient(None, root) if writer.can_divide else None]
-    return [e for e in found if e is not None]

@@ -11,16 +11,17 @@ residuals
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
 
 from sobolev_novelty import kernels
+from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import combine, factor
-from sobolev_novelty.search.forms import Form, assemble, split_form
+from sobolev_novelty.search.fits import relative_loss
+from sobolev_novelty.search.forms import Form, split_form
 
 #: Rows of one block.
 BLOCK_ROWS = 32_768
@@ -48,9 +49,7 @@ def relative_error(
         with np.errstate(all="ignore"):
             values = kernels.derivatives(programs, np.ascontiguousarray(X[rows].T))[0, 0]
             loss += float(np.sum(w[rows] * (y[rows] - values) ** 2))
-    if not math.isfinite(loss):
-        return math.inf
-    return loss / total if total > 0.0 else (0.0 if loss == 0.0 else math.inf)
+    return relative_loss(loss, total)
 
 
 def polished(

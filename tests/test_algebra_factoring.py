@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.factoring import factored, flattened
 from strategies import expressions
 
 NAMES = ("x0", "x1", "x2")

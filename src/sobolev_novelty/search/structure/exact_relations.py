@@ -2,8 +2,7 @@ r"""Exact relations in small families: polynomials, quotients of polynomials, an
 exponentials.
 
 Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole
-instead: if the full
-least-squares problem is exact, columns are taken away as long as it stays exact.
+instead: if the full least-squares problem is exact, columns are taken away as long as it stays exact.
 
 Notation
 --------
@@ -18,13 +17,19 @@ from functools import partial
 
 import numpy as np
 
+from sobolev_novelty.algebra.writing import weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import factor
-from sobolev_novelty.search.structure.algebra import weighted_sum
-from sobolev_novelty.search.structure.columns import Dictionary, Variable, constant, exponent_table, monomials, products
-from sobolev_novelty.search.structure.pursuit import coefficients
+from sobolev_novelty.search.pursuit import least_squares
+from sobolev_novelty.search.structure.dictionaries import (
+    Dictionary,
+    Variable,
+    constant,
+    monomials,
+    products,
+)
 
 #: NMSE below which a relation counts as exact on the sample.
 EXACT = 1e-15
@@ -38,19 +43,13 @@ _DEGREES = {
     5: ((2, 1),),
 }
 _MAX_COLUMNS = 120
-#: Coefficients of a quotient that are this small compared with the largest are rounding.
+#: Parts of a sum this small compared with the largest are rounding.
 _NEGLIGIBLE = 1e-10
 
 
 def polynomials(variables: Sequence[Variable], degree: int) -> Dictionary:
     """1 and all monomials with non-negative exponents up to a total degree."""
-    table = exponent_table(
-        len(variables),
-        [False] * len(variables),
-        max_total=degree,
-        choices=tuple(float(k) for k in range(1, degree + 1)),
-    )
-    return constant(len(variables[0].values)) + monomials(variables, table)
+    return constant(variables) + monomials(variables, max_total=degree, choices=tuple(range(1, degree + 1)))
 
 
 def variants(variables: Sequence[Variable], operators: Sequence[str]) -> Iterator[list[Variable]]:
@@ -75,10 +74,8 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
     forms = []
     for degree in (2, 3) if d <= 4 else (2,):
         forms.append(_eliminated(polynomials(variables, degree), t))
-    laurent = monomials(
-        variables, exponent_table(d, [False] * d, max_total=3 if d <= 3 else 2, choices=(-2.0, -1.0, 1.0, 2.0))
-    )
-    forms.append(_eliminated((constant(len(t)) + laurent).head(_MAX_COLUMNS), t))
+    laurent = monomials(variables, max_total=3 if d <= 3 else 2, choices=(-2, -1, 1, 2))
+    forms.append(_eliminated((constant(variables) + laurent).head(_MAX_COLUMNS), t))
     if d <= 4 and {"sin", "cos"} <= set(operators):
         phases = _phases(variables)
         for degree in (1, 2):
@@ -90,24 +87,24 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
 def _waves(variables: Sequence[Variable], place: int) -> Dictionary:
     """Powers of the other variables, roots among them, times 1, sin and cos of one."""
     others = [v for k, v in enumerate(variables) if k != place]
-    table = exponent_table(len(others), [v.is_positive for v in others], max_total=2, choices=(-1.0, 0.5, 1.0, 2.0))
-    amplitudes = constant(len(variables[0].values)) + monomials(others, table)
-    wave = constant(len(variables[0].values))
-    for name in ("sin", "cos"):
-        recipe = partial(Expression.of, name, variables[place].expression)
-        wave = wave + Dictionary(OPERATORS[name].value(variables[place].values)[None], [recipe])
-    return products(amplitudes, wave).head(_MAX_COLUMNS)
+    amplitudes = constant(others) + monomials(others, max_total=2, choices=(-1, 0.5, 1, 2))
+    return products(amplitudes, _sines([variables[place]])).head(_MAX_COLUMNS)
 
 
 def _phases(variables: Sequence[Variable]) -> Dictionary:
-    whole = constant(len(variables[0].values))
     arguments = list(variables)
     for a, b in itertools.combinations(variables, 2):
         arguments.append(Variable(Expression.of("sub", a.expression, b.expression), a.values - b.values))
         arguments.append(Variable(Expression.of("mul", a.expression, b.expression), a.values * b.values))
-    for v, name in itertools.product(arguments[:8], ("sin", "cos")):
-        value = OPERATORS[name].value(v.values)
-        whole = whole + Dictionary(value[None], [partial(Expression.of, name, v.expression)])
+    return _sines(arguments[:8])
+
+
+def _sines(arguments: Sequence[Variable]) -> Dictionary:
+    """1, and the sine and cosine of each argument."""
+    whole = constant(arguments)
+    for v, name in itertools.product(arguments, ("sin", "cos")):
+        recipe = partial(Expression.of, name, v.expression)
+        whole = whole + Dictionary(OPERATORS[name].value(v.values)[None], [recipe])
     return whole
 
 
@@ -116,34 +113,35 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
     fine = np.flatnonzero(np.isfinite(dictionary.values).all(axis=1))
     if len(fine) > len(t) // 2:
         fine = fine[: len(t) // 2]
-    spread = float(np.sum((t - t.mean()) ** 2))
-    if not spread > 0.0 or _nmse(dictionary.values[fine], t, spread) > EXACT:
+    if not np.ptp(t) > 0.0 or unexplained(dictionary.values[fine], t) > EXACT:
         return None
-    kept = list(fine)
+    kept = fine.tolist()
     while len(kept) > 1:
         unit = dictionary.values[kept] / np.linalg.norm(dictionary.values[kept], axis=1)[:, None]
-        order = np.argsort(np.abs(coefficients(unit, t)))
+        order = np.argsort(np.abs(least_squares(unit, t)))
         for place in order[:4]:
             rest = kept[:place] + kept[place + 1 :]
-            if _nmse(dictionary.values[rest], t, spread) <= EXACT:
+            if unexplained(dictionary.values[rest], t) <= EXACT:
                 kept = rest
                 break
         else:
             break
-    b = coefficients(dictionary.values[kept], t)
-    sizes = np.abs(b) * np.linalg.norm(dictionary.values[kept], axis=1)
-    return weighted_sum(
-        [
-            (float(c), dictionary.expression(int(j)))
-            for c, j, size in zip(b, kept, sizes, strict=True)
-            if size > _NEGLIGIBLE * sizes.max()
-        ]
-    )
+    return fitted_sum(dictionary, kept, t)
 
 
-def _nmse(rows: FloatArray, t: FloatArray, spread: float) -> float:
-    left = t - coefficients(rows, t) @ rows
-    return float(left @ left) / spread
+def fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -> Expression:
+    """Σ b·column with least-squares coefficients; parts that are nothing but rounding are left out."""
+    rows = dictionary.values[list(columns)]
+    b = least_squares(rows, t)
+    sizes = np.abs(b) * np.linalg.norm(rows, axis=1)
+    parts = zip(b.tolist(), columns, (sizes > _NEGLIGIBLE * sizes.max()).tolist(), strict=True)
+    return weighted_sum((c, dictionary.expression(j)) for c, j, keep in parts if keep)
+
+
+def unexplained(rows: FloatArray, t: FloatArray) -> float:
+    """Share of the target's variance that least squares on these columns leaves."""
+    left = t - least_squares(rows, t) @ rows
+    return float(left @ left) / float(np.sum((t - t.mean()) ** 2))
 
 
 def quotients(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:

@@ -6,21 +6,20 @@ import math
 from collections import Counter
 from functools import lru_cache
 
+from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent, joined, real_power
+from sobolev_novelty.algebra.sums import Powers, Sum, compact, sum_of_products
+from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
-from sobolev_novelty.search.structure.algebra import product, weighted_sum
-from sobolev_novelty.terms import MAX_DISTRIBUTED_TERMS, Product, products_of
 
 #: Sums with more terms than this are left as they are.
 MAX_FACTORED_TERMS = 12
 
-Sum = list[Product]
-_SUMS = (OPERATORS["add"], OPERATORS["sub"], OPERATORS["neg"])
+_SQRT = OPERATORS["sqrt"]
 
 
-@lru_cache(
-    maxsize=4096
-)  # operands are met again and again, and without it the recursion would be exponential in the depth
+# Operands are met again and again; without the cache the recursion would be exponential in the depth.
+@lru_cache(maxsize=4096)
 def factored(expression: Expression) -> Expression:
     """The shortest of the expression as it is and with common factors taken out, inside functions too.
 
@@ -42,16 +41,17 @@ def factored(expression: Expression) -> Expression:
 
 def _factored_once(expression: Expression) -> Expression:
     inner = flattened(_with_short_operands(expression))
-    bases, terms, is_complete = products_of(inner, max_terms=MAX_DISTRIBUTED_TERMS)
-    if not is_complete or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
+    whole = sum_of_products(inner)
+    terms = whole.summands
+    if whole.undistributed or not 1 <= len(terms) <= MAX_FACTORED_TERMS:
         return min(expression, inner, key=len)
     # Only shorter bases: the recursion ends. A base that is a product of sums may be shorter distributed.
-    shortened = [factored(base) if len(base) < len(inner) else _with_short_operands(base) for base in bases]
+    shortened = [factored(base) if len(base) < len(inner) else _with_short_operands(base) for base in whole.bases]
     return min(expression, inner, _written(terms, shortened), _with_squares(terms, shortened), key=len)
 
 
-#: Operators a product is seen through, and the powers they take.
-_POWERS = {"inv": -1.0, "square": 2.0, "cube": 3.0, "sqrt": 0.5}
+#: Operators that a product is seen through.
+_FACTORS = frozenset({*EXPONENTS, "mul", "div", "pow"})
 
 
 def flattened(expression: Expression, *, through_roots: bool = False) -> Expression:
@@ -68,14 +68,13 @@ def flattened(expression: Expression, *, through_roots: bool = False) -> Express
     head = expression.head
     if not isinstance(head, Operator):
         return expression
-    if head in _SUMS or (head.name not in _POWERS and head.name not in ("mul", "div", "pow")):
+    if head.name not in _FACTORS:
         return Expression.of(head, *(flattened(child, through_roots=through_roots) for child in expression.children))
     powers: dict[Expression, float] = {}
     coefficient = _collect(expression, 1.0, powers, through_roots)
     if coefficient is None:
         return expression
-    body = product([(base, power) for base, power in powers.items() if power])
-    return min(expression, weighted_sum([(coefficient, body)]), key=len)
+    return min(expression, scaled(coefficient, product(powers.items())), key=len)
 
 
 def _collect(
@@ -84,11 +83,7 @@ def _collect(
     """Add the factors of ``expression`` to ``powers``; the numeric factor, or None where it has no such power."""
     head = expression.head
     if isinstance(head, float):
-        try:
-            value = head**power
-        except (OverflowError, ZeroDivisionError):
-            return None
-        return value if isinstance(value, float) and math.isfinite(value) and value != 0.0 else None
+        return real_power(head, power)
     name = head.name if isinstance(head, Operator) else ""
     if name in ("mul", "div"):
         left = _collect(expression.children[0], power, powers, through_roots)
@@ -106,15 +101,11 @@ def _collect(
 def _inner_power(expression: Expression, through_roots: bool) -> float | None:
     """The constant power the root takes its operand to; None for other operators, and for roots of squares: √x² is not
     x."""
-    head = expression.head
-    if not isinstance(head, Operator):
-        return None
-    if head.name == "pow":
-        exponent = expression.children[1].head
-        return exponent if isinstance(exponent, float) and exponent.is_integer() else None
-    if head.name == "sqrt" and not through_roots and _has_even_power(expression.children[0]):
-        return None
-    return _POWERS.get(head.name)
+    exponent = constant_exponent(expression)
+    if exponent is None or exponent.is_integer():
+        return exponent
+    is_root = expression.head is _SQRT and (through_roots or not _has_even_power(expression.children[0]))
+    return exponent if is_root else None
 
 
 def _has_even_power(expression: Expression) -> bool:
@@ -123,9 +114,8 @@ def _has_even_power(expression: Expression) -> bool:
 
 def _keep(expression: Expression, power: float, powers: dict[Expression, float]) -> float:
     head = expression.head
-    base = expression
-    if isinstance(head, Operator) and head.name not in (*_POWERS, "mul", "div", "pow"):
-        base = flattened(expression)
+    is_factor = isinstance(head, Operator) and head.name in _FACTORS
+    base = expression if is_factor else flattened(expression)
     powers[base] = powers.get(base, 0.0) + power
     return 1.0
 
@@ -142,24 +132,16 @@ def _with_short_operands(expression: Expression) -> Expression:
 
 def _written(terms: Sum, bases: list[Expression]) -> Expression:
     """Σ products, with the factor that occurs most often taken out, over and over."""
-    if len(terms) == 1:
-        coefficient, powers = terms[0]
-        body = product([(bases[base], power) for base, power in powers.items()])
-        return weighted_sum([(coefficient, body)])
     best = _best_factor(terms)
     if best is None:
-        return weighted_sum(
-            [(c, product([(bases[base], power) for base, power in powers.items()])) for c, powers in terms]
-        )
+        return weighted_sum((c, compact(powers, bases)) for c, powers in terms)
     base, power = best
-    inside = [(c, _divided(powers, base, power)) for c, powers in terms if _contains(powers, base, power)]
+    inside = [(c, joined(powers, {base: power}, -1.0)) for c, powers in terms if _contains(powers, base, power)]
     outside = [(c, powers) for c, powers in terms if not _contains(powers, base, power)]
     scale = inside[0][0] if len({abs(c) for c, _ in inside}) == 1 or not outside else 1.0
     group = _written([(c / scale, powers) for c, powers in inside], bases)
-    whole = weighted_sum([(scale, product([(bases[base], power), (group, 1.0)]))])
-    if not outside:
-        return whole
-    return Expression.of("add", whole, _written(outside, bases))
+    whole = scaled(scale, product([(bases[base], power), (group, 1.0)]))
+    return Expression.of("add", whole, _written(outside, bases)) if outside else whole
 
 
 def _with_squares(terms: Sum, bases: list[Expression]) -> Expression:
@@ -169,7 +151,7 @@ def _with_squares(terms: Sum, bases: list[Expression]) -> Expression:
     while (found := _perfect_square(rest)) is not None:
         i, j, k = found
         (p, u), (q, v), (cross, _) = rest[i], rest[j], rest[k]
-        halves = [product([(bases[base], power / 2.0) for base, power in powers.items()]) for powers in (u, v)]
+        halves = [compact({base: power / 2.0 for base, power in powers.items()}, bases) for powers in (u, v)]
         ratio = math.sqrt(q / p) * (1.0 if cross * p > 0.0 else -1.0)
         squares.append((p, Expression.of("square", weighted_sum([(1.0, halves[0]), (ratio, halves[1])]))))
         rest = [term for n, term in enumerate(rest) if n not in found]
@@ -213,14 +195,6 @@ def _best_factor(terms: Sum) -> tuple[int, float] | None:
     return -base, power
 
 
-def _contains(powers: dict[int, float], base: int, power: float) -> bool:
+def _contains(powers: Powers, base: int, power: float) -> bool:
     have = powers.get(base, 0.0)
     return have == power or (power.is_integer() and have * power > 0.0 and abs(have) >= abs(power))
-
-
-def _divided(powers: dict[int, float], base: int, power: float) -> dict[int, float]:
-    rest = dict(powers)
-    left = rest.pop(base) - power
-    if left:
-        rest[base] = left
-    return rest

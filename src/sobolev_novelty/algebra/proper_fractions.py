@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sobolev_novelty.algebra.products import joined
+from sobolev_novelty.algebra.sums import compact, sum_of_products
+from sobolev_novelty.algebra.writing import weighted_sum
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.search.structure.algebra import product, weighted_sum
-from sobolev_novelty.terms import Product, products_of
 
 #: Sums with more terms than this are not divided.
 MAX_TERMS = 12
@@ -15,8 +16,9 @@ _DIV = OPERATORS["div"]
 #: Marks the terms of the denominator while both sums are taken apart together; no name a user can give.
 _MARK = "\0denominator"
 
-Powers = frozenset[tuple[int, float]]
-Polynomial = dict[Powers, float]
+#: The powers of a product, as a key.
+Monomial = frozenset[tuple[int, float]]
+Polynomial = dict[Monomial, float]
 
 
 def with_proper_fractions(expression: Expression) -> Expression:
@@ -40,12 +42,13 @@ def with_proper_fractions(expression: Expression) -> Expression:
 def _divided(above: Expression, below: Expression) -> Expression | None:
     """Whole part plus remainder over the denominator; None where nothing divides out."""
     marked = Expression.of("add", above, Expression.of("mul", below, _MARK))
-    bases, terms, is_complete = products_of(marked, max_terms=2 * MAX_TERMS)
-    if not is_complete:
+    both = sum_of_products(marked, max_summands=2 * MAX_TERMS)
+    mark = Expression.of(_MARK)
+    if both.undistributed or mark not in both.bases:
         return None
-    mark = bases.index(Expression.of(_MARK)) if Expression.of(_MARK) in bases else -1
-    denominator = _polynomial([(c, _without(powers, mark)) for c, powers in terms if mark in powers])
-    rest = _polynomial([(c, powers) for c, powers in terms if mark not in powers])
+    number = both.bases.index(mark)
+    denominator = {_key(joined(powers, {number: -1.0})): c for c, powers in both.summands if number in powers}
+    rest = {_key(powers): c for c, powers in both.summands if number not in powers}
     if not 2 <= len(denominator) <= MAX_TERMS or not 2 <= len(rest) <= MAX_TERMS:
         return None
     leading = max(denominator, key=_degree)
@@ -56,13 +59,13 @@ def _divided(above: Expression, below: Expression) -> Expression | None:
         rest = _minus(rest, denominator, powers, whole[powers])
     if not whole:
         return None
-    parts = _parts(whole, bases)
+    parts = _parts(whole, both.bases)
     if rest:
-        parts.append((1.0, Expression.of("div", weighted_sum(_parts(rest, bases)), below)))
+        parts.append((1.0, Expression.of("div", weighted_sum(_parts(rest, both.bases)), below)))
     return weighted_sum(parts)
 
 
-def _next_step(rest: Polynomial, leading: Powers) -> tuple[Powers, Powers] | None:
+def _next_step(rest: Polynomial, leading: Monomial) -> tuple[Monomial, Monomial] | None:
     """The term of highest degree that the leading term of the denominator divides, and their quotient."""
     for target in sorted(rest, key=_degree, reverse=True):
         quotient = _quotient(target, leading)
@@ -71,15 +74,15 @@ def _next_step(rest: Polynomial, leading: Powers) -> tuple[Powers, Powers] | Non
     return None
 
 
-def _degree(powers: Powers) -> tuple[float, list[tuple[int, float]]]:
+def _degree(powers: Monomial) -> tuple[float, list[tuple[int, float]]]:
     """Total degree, then the powers: an order in which subtracting only adds smaller terms."""
     return sum(power for _, power in powers), sorted(powers, reverse=True)
 
 
-def _minus(rest: Polynomial, denominator: Polynomial, powers: Powers, coefficient: float) -> Polynomial:
+def _minus(rest: Polynomial, denominator: Polynomial, powers: Monomial, coefficient: float) -> Polynomial:
     left = dict(rest)
     for other, c in denominator.items():
-        key = _times(powers, other)
+        key = _key(joined(dict(powers), dict(other)))
         before = left.get(key, 0.0)
         after = before - coefficient * c
         if abs(after) <= CANCELLED * max(abs(before), abs(coefficient * c)):
@@ -89,36 +92,15 @@ def _minus(rest: Polynomial, denominator: Polynomial, powers: Powers, coefficien
     return left
 
 
-def _quotient(a: Powers, b: Powers) -> Powers | None:
+def _quotient(a: Monomial, b: Monomial) -> Monomial | None:
     """a / b where b divides a, that is, with no negative power."""
-    powers = dict(a)
-    for base, power in b:
-        powers[base] = powers.get(base, 0.0) - power
+    powers = joined(dict(a), dict(b), -1.0)
     return None if any(power < 0.0 for power in powers.values()) else _key(powers)
 
 
-def _times(a: Powers, b: Powers) -> Powers:
-    powers = dict(a)
-    for base, power in b:
-        powers[base] = powers.get(base, 0.0) + power
-    return _key(powers)
-
-
-def _key(powers: dict[int, float]) -> Powers:
-    return frozenset((base, power) for base, power in powers.items() if power)
-
-
-def _without(powers: dict[int, float], base: int) -> dict[int, float]:
-    return {other: power for other, power in powers.items() if other != base}
-
-
-def _polynomial(terms: list[Product]) -> Polynomial:
-    found: Polynomial = {}
-    for coefficient, powers in terms:
-        key = _key(powers)
-        found[key] = found.get(key, 0.0) + coefficient
-    return {key: c for key, c in found.items() if c}
+def _key(powers: dict[int, float]) -> Monomial:
+    return frozenset(powers.items())
 
 
 def _parts(polynomial: Polynomial, bases: list[Expression]) -> list[tuple[float, Expression]]:
-    return [(c, product([(bases[base], power) for base, power in sorted(powers)])) for powers, c in polynomial.items()]
+    return [(c, compact(dict(sorted(powers)), bases)) for powers, c in polynomial.items()]

@@ -1,0 +1,52 @@
+"""Simple numbers near a fitted one: fractions, and their multiples of numbers such as pi."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+#: Numerator times denominator at most: fractions of larger numbers are near anything.
+MAX_PARTS = 1_000_000
+
+
+def nearest_simple(
+    value: float,
+    tolerance: float,
+    *,
+    bases: Iterable[float] = (1.0,),
+    denominators: Iterable[int] = (1, 2, 3, 4),
+    is_relative: bool = False,
+    max_parts: float = MAX_PARTS,
+) -> float | None:
+    """The nearest fraction, or multiple of a base by a fraction, within the tolerance; None where there is none.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest distance; with ``is_relative`` as a share of the value.
+    bases : iterable of float
+        What fractions are multiples of. Of equally near numbers that of the first base and denominator is taken.
+    denominators : iterable of int
+    max_parts : float
+        Largest product of numerator and denominator.
+
+    Examples
+    --------
+    >>> nearest_simple(0.50001, 1e-3), nearest_simple(0.41, 1e-3)
+    (0.5, None)
+    >>> import math
+    >>> nearest_simple(3.1416, 1e-3, bases=(1.0, math.pi), denominators=range(1, 13), is_relative=True)
+    3.141592653589793
+    """
+    limit = tolerance * abs(value) if is_relative else tolerance
+    best: float | None = None
+    tried = tuple(denominators)
+    for base in bases:
+        for denominator in tried:
+            parts = value / base * denominator
+            if not abs(parts) * denominator <= max_parts:
+                continue
+            candidate = round(parts) / denominator * base
+            distance = abs(candidate - value)
+            if distance < limit or (best is None and distance == limit):
+                best, limit = candidate, distance
+    return best

@@ -1,0 +1,273 @@
+r"""Bounded dictionaries over a few variables: monomials, functions of simple arguments, and their products.
+
+Notation
+--------
+A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when
+it is chosen: most columns never are, so expressions are not built in advance.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sobolev_novelty.algebra.outer import INSIDE, composed, filled, value_at
+from sobolev_novelty.algebra.writing import ONE, multiplied, product, respelled, scaled
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+
+Recipe = Callable[[], Expression]
+
+#: Functions of one argument a dictionary may use, if the problem's operators allow them.
+UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Variable:
+    """An input, or a combination of inputs that stands for one."""
+
+    expression: Expression
+    values: FloatArray
+
+    @property
+    def is_positive(self) -> bool:
+        return bool((self.values > 0.0).all())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dictionary:
+    """Columns and how to write them down."""
+
+    values: FloatArray
+    recipes: list[Recipe]
+
+    def __len__(self) -> int:
+        return len(self.recipes)
+
+    def __add__(self, other: Dictionary) -> Dictionary:
+        return Dictionary(np.concatenate([self.values, other.values]), self.recipes + other.recipes)
+
+    def expression(self, j: int) -> Expression:
+        return self.recipes[j]()
+
+    def head(self, n: int) -> Dictionary:
+        return self if len(self) <= n else Dictionary(self.values[:n], self.recipes[:n])
+
+
+def empty(n_rows: int) -> Dictionary:
+    """No columns."""
+    return Dictionary(np.zeros((0, n_rows)), [])
+
+
+def constant(variables: Sequence[Variable]) -> Dictionary:
+    """The column of ones."""
+    return Dictionary(np.ones((1, len(variables[0].values))), [lambda: ONE])
+
+
+#: Exponents tried for each variable, and the largest sum of their sizes, by number of variables.
+_EXPONENTS: dict[int, tuple[tuple[float, ...], float]] = {
+    1: ((-4, -3, -2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2, 3, 4), 4),
+    2: ((-3, -2, -1, -0.5, 0.5, 1, 2, 3, 4), 6),
+    3: ((-2, -1, -0.5, 0.5, 1, 2, 3), 6),
+    4: ((-2, -1, 1, 2), 5),
+    5: ((-2, -1, 1, 2), 4),
+}
+_MANY: tuple[tuple[float, ...], float] = ((-2, -1, 1, 2), 3)
+
+
+def exponent_table(
+    variables: Sequence[Variable], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
+) -> FloatArray:
+    """Exponent vectors of the monomials of a dictionary, simplest first, the constant left out."""
+    d = len(variables)
+    default_choices, default_total = _EXPONENTS.get(d, _MANY)
+    choices = default_choices if choices is None else choices
+    total = default_total if max_total is None else max_total
+    allowed = [[float(k) for k in choices if v.is_positive or float(k).is_integer()] for v in variables]
+    rows: list[tuple[float, ...]] = []
+    most_used = int(total // min(abs(k) for k in choices))  # more variables than this overdraw the total
+    for n_used in range(1, min(d, 5, most_used) + 1):
+        for used in itertools.combinations(range(d), n_used):
+            for powers in itertools.product(*(allowed[v] for v in used)):
+                if sum(abs(k) for k in powers) <= total:
+                    by_variable = dict(zip(used, powers, strict=True))
+                    rows.append(tuple(by_variable.get(v, 0.0) for v in range(d)))
+    rows.sort(key=lambda row: (sum(abs(k) for k in row), sum(k < 0 for k in row)))
+    return np.array(rows).reshape(-1, d)
+
+
+def monomials(
+    variables: Sequence[Variable], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
+) -> Dictionary:
+    """Products of powers of the variables, simplest first, without the constant."""
+    return power_products(variables, exponent_table(variables, max_total=max_total, choices=choices))
+
+
+def power_products(variables: Sequence[Variable], exponents: FloatArray) -> Dictionary:
+    """Products of the variables to given powers, shape (n_products, n_variables)."""
+    stacked = np.stack([v.values for v in variables])
+    with np.errstate(all="ignore"):
+        size = np.exp(exponents @ np.log(np.abs(stacked)))
+        odd = (np.abs(exponents) % 2.0 == 1.0).astype(float)
+        sign = np.where(odd @ (stacked < 0.0) % 2.0 == 1.0, -1.0, 1.0)
+    bases = [v.expression for v in variables]
+    return Dictionary(size * sign, [partial(_product, bases, row) for row in exponents.tolist()])
+
+
+def _product(bases: Sequence[Expression], exponents: Sequence[float]) -> Expression:
+    return product(zip(bases, exponents, strict=True))
+
+
+def _made(build: Callable[..., Expression], *recipes: Recipe) -> Recipe:
+    return lambda: build(*(recipe() for recipe in recipes))
+
+
+def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
+    """Simple arguments of functions: small monomials, sums and differences of two variables."""
+    d = len(variables)
+    table = exponent_table(variables, max_total=3 if d <= 2 else 2, choices=(-2, -1, 1, 2))
+    if d > 2:
+        # Larger products of first powers, such as a·b/(c·d), occur in exponents and phases.
+        wide = exponent_table(variables, max_total=min(d, 4), choices=(-1, 1))
+        table = np.unique(np.vstack([table, wide]), axis=0)
+        table = table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
+    # w and 1/w carry the same information under most functions; a leading positive power is enough for phases.
+    single = power_products(variables, np.eye(d))
+    pairs = list(itertools.combinations(range(d), 2))
+    return (power_products(variables, table) + _sums_and_differences(single, single, pairs)).head(limit)
+
+
+def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: Sequence[tuple[int, int]]) -> Dictionary:
+    """A column of ``left`` plus or minus one of ``right``."""
+    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    a, b = left.values[rows], right.values[columns]
+    builds = [partial(Expression.of, name) for name in ("add", "sub")]
+    recipes = [_made(build, left.recipes[i], right.recipes[j]) for build in builds for i, j in pairs]
+    with np.errstate(all="ignore"):
+        return Dictionary(np.concatenate([a + b, a - b]), recipes)
+
+
+def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dictionary:
+    """All products of a column of ``left`` with one of ``right``, up to a limit."""
+    left = left.head(max(1, min(len(left), limit // max(1, len(right)))))
+    with np.errstate(all="ignore"):
+        values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
+    return Dictionary(values, [_made(multiplied, p, q) for p in left.recipes for q in right.recipes])
+
+
+def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
+    """Functions of the columns of ``base``: u(c·w)."""
+    whole = empty(base.values.shape[1])
+    for name in (name for name in UNARY if name in operators):
+        for c in (1.0, -1.0) if name == "exp" else scales if name in ("sin", "cos") else (1.0,):
+            whole = whole + _images(base, filled(composed(name), scaled(c, Expression.of(INSIDE))))
+    return whole
+
+
+def _images(base: Dictionary, template: Expression) -> Dictionary:
+    """The function of all columns of ``base``."""
+    return Dictionary(value_at(template, base.values), [_made(partial(filled, template), r) for r in base.recipes])
+
+
+def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 40_000) -> Dictionary:
+    """Columns for sums: 1, monomials, functions of arguments, and products of the two."""
+    d = len(variables)
+    scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
+    inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales))
+    small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3).head(120)
+    whole = constant(variables) + monomials(variables).head(2500) + inner + products(small, inner, limit=limit)
+    if d <= 2:
+        whole = whole + products(inner.head(80), inner.head(80), limit=6400)
+    return distinct(whole)
+
+
+def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
+    """The simplest columns for sums, with one family of functions: greed errs less often among few."""
+    monos = monomials(variables, max_total=2).head(80)
+    inner = distinct(functions(arguments(variables, limit=12), functions_used))
+    return distinct(constant(variables) + monos + inner + products(monos, inner, limit=4000))
+
+
+def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
+    """Columns for products: q + p and q − p for monomials p, q without a common variable.
+
+    Up to a monomial every sum of two monomials is one of these, so nothing is listed twice where powers of the
+    variables are free.
+    """
+    most = {1: 4, 2: 6, 3: 6, 4: 5, 5: 5}.get(len(variables), 4)
+    table = exponent_table(variables, max_total=most, choices=(-2, -1, 1, 2))
+    # p/q and q/p give the same two columns: the first exponent decides which is kept.
+    leading = np.take_along_axis(table, np.argmax(table != 0.0, axis=1)[:, None], axis=1)[:, 0]
+    table = table[leading > 0.0][:4000]
+    p, q = (power_products(variables, np.maximum(sign * table, 0.0)) for sign in (1.0, -1.0))
+    return distinct(_sums_and_differences(q, p, [(i, i) for i in range(len(p))]))
+
+
+def functional_factors(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
+    """Columns for products: functions, and their sums with 1 and with the variables."""
+    inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
+    few = monomials(variables, max_total=1, choices=(-1, 1))
+    left, right = constant(variables) + few, inner + products(few, inner.head(150), limit=3000)
+    pairs = list(itertools.product(range(len(left)), range(len(right))))[: limit // 2]
+    return distinct(inner + _sums_and_differences(left, right, pairs))
+
+
+#: Functions scanned over a constant inside: u(c·w).
+_WAVES = (composed("sin"), composed("cos"))
+_SCANNED = (
+    *_WAVES,
+    composed("exp"),
+    composed("tanh"),
+    Expression.of("log", Expression.of("add", INSIDE, 1.0)),
+    Expression.of("inv", Expression.of("add", INSIDE, 1.0)),
+    Expression.of("inv", Expression.of("sub", composed("exp"), 1.0)),
+    Expression.of("sqrt", Expression.of("add", INSIDE, 1.0)),
+)
+_CYCLES = np.linspace(0.3, 40.0, 150)
+_SIZES = np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+
+
+def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
+    """Monomials times functions whose argument is scaled by a grid of constants."""
+    d = len(variables)
+    inner = arguments(variables, limit=8 if d == 1 else 14)
+    found = []
+    for w, recipe in zip(inner.values, inner.recipes, strict=True):
+        size = float(np.abs(w).max())
+        if not np.isfinite(size) or not size > 0.0:
+            continue
+        for template in (t for t in _SCANNED if respelled(t, operators) is not None):
+            grid = (_CYCLES if template in _WAVES else _SIZES) / size
+            for c in grid.tolist():
+                found.append(_images(Dictionary(w[None], [recipe]), filled(template, Expression.of("mul", c, INSIDE))))
+    found = [image for image in found if np.isfinite(image.values).all()]
+    if not found:
+        return empty(len(variables[0].values))
+    scanned = Dictionary(
+        np.concatenate([image.values for image in found]), [r for image in found for r in image.recipes]
+    )
+    small = monomials(variables, max_total=3 if d == 1 else 1, choices=(-3, -2, -1, 1, 2, 3))
+    return constant(variables) + small + scanned + products(small.head(6), scanned, limit=40_000)
+
+
+def distinct(dictionary: Dictionary) -> Dictionary:
+    """Columns with finite values, each direction once: the first, which is the simplest, stays."""
+    values = dictionary.values
+    with np.errstate(all="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+        spread = np.ptp(values, axis=1) if values.shape[1] else np.zeros(len(values))
+        fine = np.isfinite(lengths) & (lengths > 1e-100) & (lengths < 1e100)
+        unit = values[:, : min(8, values.shape[1])] / np.where(fine, lengths, 1.0)[:, None]
+    seen: set[bytes] = set()
+    keep = []
+    keys = np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0
+    for j in np.flatnonzero(fine & (spread >= 0.0)):
+        key = keys[j].tobytes()
+        if key not in seen:
+            seen.add(key)
+            keep.append(int(j))
+    return Dictionary(values[keep], [dictionary.recipes[j] for j in keep])

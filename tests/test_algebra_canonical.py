@@ -1,0 +1,62 @@
+"""The canonical writing of expressions and forms, on random expressions."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import assume, given
+
+from algebra_cases import NAMES, POSITIVE, REWRITTEN, SIGNED, assert_same_function, values
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
+from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.forms import split_form
+from strategies import expressions
+
+random_expressions = expressions(names=NAMES, operators=REWRITTEN, max_leaves=10)
+
+
+def _tidied(expression: Expression) -> Expression:
+    try:
+        return tidy(expression)
+    except ExpressionError:  # numbers beyond the range of floats
+        assume(False)
+        raise
+
+
+@given(random_expressions)
+def test_tidying_keeps_the_function_and_grows_only_by_numbers_it_moves_out(expression: Expression) -> None:
+    for sample in (POSITIVE, SIGNED):
+        assert_same_function(_tidied(expression), expression, sample)
+    n_reciprocals = [str(token) for token in expression.tokens].count("inv")  # 1/x has a node more
+    assert len(_tidied(expression)) <= len(expression) + n_reciprocals + 2 * len(expression.constants)
+
+
+@given(random_expressions)
+def test_the_terms_of_a_form_are_forms_of_one_term(expression: Expression) -> None:
+    try:
+        terms = split_form(expression).terms
+    except ExpressionError:
+        return
+    for term in terms:
+        again = split_form(term).terms
+        assert len(again) == 1, f"{term} became {again}"
+
+
+@given(random_expressions)
+def test_every_shorter_writing_is_the_same_function_and_not_longer(expression: Expression) -> None:
+    for rewriting in (factored, flattened, with_proper_fractions):
+        shorter = rewriting(expression)
+        assert len(shorter) <= len(expression)
+        assert_same_function(shorter, expression, share=0.9)
+        assert len(rewriting(shorter)) <= len(shorter)
+
+
+@given(expressions(names=NAMES, operators=("add", "sub", "mul", "square", "sin"), max_leaves=8))
+def test_a_flattened_root_of_a_square_is_its_operand_for_positive_values(expression: Expression) -> None:
+    squared = Expression.of("sqrt", Expression.of("square", expression))
+    flat = flattened(squared, through_roots=True)
+    before, after = values(squared), values(flat)
+    both = np.isfinite(before) & np.isfinite(after) & (np.abs(before) < 1e8)
+    np.testing.assert_allclose(np.abs(after[both]), before[both], rtol=1e-6, atol=1e-7)
