@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sobolev_novelty.algebra.sums import MAX_SUMMANDS, sum_of_products
 from sobolev_novelty.algebra.writing import weighted_sum
@@ -76,6 +77,12 @@ def additive_terms(expression: Expression, *, max_terms: int = MAX_SUMMANDS) -> 
     """
     if max_terms < 1:
         raise ParameterError(f"'max_terms' must be at least 1. Got {max_terms}.")
+    return _split(expression, max_terms)
+
+
+# A search, a pruning and a reader of reports ask for the terms of the same expressions again and again.
+@lru_cache(maxsize=4096)
+def _split(expression: Expression, max_terms: int) -> AdditiveTerms:
     whole = sum_of_products(expression, max_summands=max_terms)
     terms = (Term(coefficient, whole.written(powers)) for coefficient, powers in whole.summands)
     return AdditiveTerms(tuple(terms), whole.undistributed)

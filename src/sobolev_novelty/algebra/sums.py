@@ -19,7 +19,7 @@ from functools import partial
 from sobolev_novelty.algebra.products import EXPONENTS, folded, joined, real_power
 from sobolev_novelty.algebra.writing import ONE, chained, product, raised
 from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.operators import OPERATORS, Operator
 
 Powers = dict[int, float]
 Summand = tuple[float, Powers]
@@ -118,32 +118,39 @@ class _Decomposition:
             if isinstance(token, float):
                 stack.append(([(token, {})] if token else [], start + 1))
             elif isinstance(token, str):
-                stack.append(([(1.0, {self.number(token, Expression.of(token)): 1.0})], start + 1))
+                place = self.numbers.get(token)
+                if place is None:
+                    place = self.number(token, Expression._trusted((token,)))
+                stack.append(([(1.0, {place: 1.0})], start + 1))
+            elif token.arity == 1:
+                only, end = stack.pop()
+                stack.append((self.combine(token, [only], [(start + 1, end)], start), end))
             else:
-                operands = [stack.pop() for _ in range(token.arity)]
-                starts = [start + 1, operands[0][1]]
-                spans = [(begin, end) for begin, (_, end) in zip(starts, operands, strict=False)]
-                result = self.combine(token, [terms for terms, _ in operands], spans, start)
-                stack.append((result, operands[-1][1]))
+                (left, middle), (right, end) = stack.pop(), stack.pop()
+                spans = [(start + 1, middle), (middle, end)]
+                stack.append((self.combine(token, [left, right], spans, start), end))
         return stack[0][0]
 
     def number(self, structure: object, base: Expression) -> int:
         """The number of this structure; ``base`` is kept the first time it is seen."""
-        if structure not in self.numbers:
-            self.numbers[structure] = len(self.bases)
+        place = self.numbers.setdefault(structure, len(self.bases))
+        if place == len(self.bases):
             self.bases.append(base)
-        return self.numbers[structure]
+        return place
 
     def slice(self, span: Span) -> Expression:
         return Expression._trusted(self.tokens[span[0] : span[1]])
 
     def combine(self, op: Operator, operands: list[Sum], spans: Spans, start: int) -> Sum:
-        numbers = [number for number in map(_constant, operands) if number is not None]
-        constant = folded(op, numbers) if len(numbers) == len(operands) else None
-        if constant is not None:
-            return [(constant, {})] if constant else []
+        if not any(operand and operand[0][1] for operand in operands):  # else there is a variable, for certain
+            numbers = [number for number in map(_constant, operands) if number is not None]
+            constant = folded(op, numbers) if len(numbers) == len(operands) else None
+            if constant is not None:
+                return [(constant, {})] if constant else []
         special = _RULES.get(op.name)
         result = special(self, operands, spans) if special else None
+        if op in _ADDITIVE and result is not None:
+            return result  # what was usable and settled before still is
         if result is not None and all(map(_is_usable, result)):
             return self.settled(result)
         children = [self.as_base(terms, self.slice(span)) for terms, span in zip(operands, spans, strict=True)]
@@ -263,6 +270,7 @@ class _Decomposition:
         )
 
 
+_ADDITIVE = frozenset(OPERATORS[name] for name in ("add", "sub", "neg"))
 _Rule = Callable[[_Decomposition, list[Sum], Spans], Sum | None]
 _RULES: dict[str, _Rule] = {
     "add": lambda self, operands, spans: operands[0] + operands[1],
