@@ -27,6 +27,7 @@ CONSTANT = 0
 FIRST_VARIABLE = 256
 #: Longer programs are refused: the scratch memory of a thread grows with the longest program.
 MAX_PROGRAM_LENGTH = 100_000
+_OPCODES: dict[object, int] = {op: op.opcode for op in OPERATORS.values()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,27 +66,23 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     >>> programs.codes.tolist(), programs.constants.tolist()
     ([1, 257, 0], [2.5])
     """
-    columns: dict[object, int] = {name: FIRST_VARIABLE + k for k, name in enumerate(names)}
-    columns.update((op, op.opcode) for op in OPERATORS.values())
+    places: dict[object, int] = {**_OPCODES, **{name: FIRST_VARIABLE + k for k, name in enumerate(names)}}
     codes: list[int] = []
     constants: list[float] = []
     offsets = [0]
     constant_offsets = [0]
     for expression in expressions:
-        if len(expression) > MAX_PROGRAM_LENGTH:
+        tokens = expression.tokens
+        if len(tokens) > MAX_PROGRAM_LENGTH:
             raise KernelError(
-                f"The expression has {len(expression)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. "
+                f"The expression has {len(tokens)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. "
                 "Simplify it first."
             )
-        for token in expression.tokens:
-            if isinstance(token, float):
-                codes.append(CONSTANT)
-                constants.append(token)
-            else:
-                try:
-                    codes.append(columns[token])
-                except KeyError:
-                    raise _unknown_variable(token, names) from None
+        try:
+            codes += [CONSTANT if isinstance(token, float) else places[token] for token in tokens]
+        except KeyError as error:
+            raise _unknown_variable(error.args[0], names) from None
+        constants += [token for token in tokens if isinstance(token, float)]
         offsets.append(len(codes))
         constant_offsets.append(len(constants))
     return Programs(
