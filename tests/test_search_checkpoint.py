@@ -14,7 +14,7 @@ from sobolev_novelty.search import checkpoint
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.engine import Candidate
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, Progress
+from sobolev_novelty.search.loop import Budget, SearchProgress
 from sobolev_novelty.search.regressor import SymbolicRegressor
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 3))
@@ -67,7 +67,7 @@ def test_a_file_that_is_not_a_checkpoint_is_refused(tmp_path: Path, content: str
 @pytest.mark.parametrize("damage", [{"equations": None}, {"seconds": "soon"}, {"n_evaluations": None}])
 def test_a_damaged_checkpoint_is_refused_with_a_remedy(tmp_path: Path, damage: dict[str, object]) -> None:
     path = tmp_path / "run.json"
-    Checkpoint.open(path, X, Y).write(Progress(FRONT, 10, 2, 1.5), same)
+    Checkpoint.open(path, X, Y).write(SearchProgress(FRONT, 10, 2, 1.5), same)
     path.write_text(json.dumps(json.loads(path.read_text()) | damage))
     with pytest.raises(DataError, match="is damaged.* Delete it or give another path"):
         Checkpoint.open(path, X, Y)
@@ -76,7 +76,7 @@ def test_a_damaged_checkpoint_is_refused_with_a_remedy(tmp_path: Path, damage: d
 def test_what_was_spent_adds_up_over_runs_and_leaves_time_for_the_equations_found(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     for _ in range(2):
-        Checkpoint.open(path, X, Y).write(Progress(FRONT, 10, 2, 1.5), same)
+        Checkpoint.open(path, X, Y).write(SearchProgress(FRONT, 10, 2, 1.5), same)
     saved = Checkpoint.open(path, X, Y)
     assert (saved.equations, saved.n_evaluations, saved.n_novelty_calls, saved.seconds) == (("x0",), 20, 4, 3.0)
     assert saved.remaining(Budget(max_evaluations=100, seconds=10.0), 1) == Budget(max_evaluations=80, seconds=7.0)
@@ -88,7 +88,7 @@ def test_what_was_spent_adds_up_over_runs_and_leaves_time_for_the_equations_foun
 def test_it_is_written_now_and_then_while_a_search_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.json"
     save = Checkpoint.open(path, X, Y).callback(same)
-    progress = Progress(FRONT, 10, 0, 0.1)
+    progress = SearchProgress(FRONT, 10, 0, 0.1)
     save(progress)
     assert not path.exists()
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)

@@ -17,7 +17,7 @@ from sobolev_novelty.scoring import base_score, nmse
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fits import simple_number
 from sobolev_novelty.search.front import ParetoFront, select
-from sobolev_novelty.search.loop import Budget, Progress, SearchResult, run
+from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
 SAMPLE = Sample(X, ("x0", "x1"))
@@ -199,9 +199,9 @@ def test_where_the_time_is_over_before_the_engine_starts_the_guesses_are_fitted(
 
 
 def test_a_callback_sees_progress_and_may_stop() -> None:
-    seen: list[Progress] = []
+    seen: list[SearchProgress] = []
 
-    def stop(progress: Progress) -> bool:
+    def stop(progress: SearchProgress) -> bool:
         seen.append(progress)
         return True
 
@@ -211,6 +211,8 @@ def test_a_callback_sees_progress_and_may_stop() -> None:
     assert result.stop_reason == "A callback ended the search."
     assert len(seen) == 1
     assert seen[0].best is not None
+    assert (seen[0].done, seen[0].total) == (result.n_evaluations, 50)
+    assert seen[0].note == str(seen[0].best.expression)
 
 
 def test_weights_count_in_the_fit() -> None:

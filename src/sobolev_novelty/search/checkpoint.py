@@ -11,7 +11,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.search.loop import Budget, Callback, Progress, SearchResult
+from sobolev_novelty.search.loop import Budget, Callback, SearchProgress, SearchResult
 from sobolev_novelty.search.storage import read_json, write_json
 from sobolev_novelty.search.units import ToUser
 
@@ -70,7 +70,7 @@ class Checkpoint:
             seconds = max(seconds - self.seconds, 1e-3)
         return replace(budget, max_evaluations=evaluations, seconds=seconds)
 
-    def write(self, run: Progress | SearchResult, written: ToUser) -> None:
+    def write(self, run: SearchProgress | SearchResult, written: ToUser) -> None:
         """Write the state of a run on top of what the earlier run spent."""
         write_json(
             self.path,
@@ -88,7 +88,7 @@ class Checkpoint:
         """Writes the file every few seconds."""
         last = [time.perf_counter()]
 
-        def save(progress: Progress) -> None:
+        def save(progress: SearchProgress) -> None:
             if time.perf_counter() - last[0] >= INTERVAL:
                 last[0] = time.perf_counter()
                 self.write(progress, written)

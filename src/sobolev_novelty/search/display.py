@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
 from sobolev_novelty.search.front import select
-from sobolev_novelty.search.loop import Budget, Callback, Progress
+from sobolev_novelty.search.loop import Budget, Callback, SearchProgress
 from sobolev_novelty.search.units import ToUser
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Itera
 
     with Live(console=Console(stderr=True), refresh_per_second=4, transient=False) as live:
 
-        def show(progress: Progress) -> None:
+        def show(progress: SearchProgress) -> None:
             live.update(progress_table(progress, written, budget))
 
         yield show
 
 
-def progress_table(progress: Progress, written: ToUser, budget: Budget) -> Table:
+def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) -> Table:
     """The front as a table, best equation marked, with the pace in the title."""
     from rich.table import Table
 

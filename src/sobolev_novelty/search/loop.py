@@ -67,21 +67,33 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Progress:
-    """What callbacks are told after each round."""
+class SearchProgress:
+    """What callbacks are told after each round; also a :class:`sobolev_novelty.progress.Progress`, in evaluations."""
 
     front: ParetoFront
     n_evaluations: int
     n_novelty_calls: int
     seconds: float
+    total: int | None = None
+
+    @property
+    def done(self) -> int:
+        """Forms fitted so far."""
+        return self.n_evaluations
+
+    @property
+    def note(self) -> str:
+        """The best equation so far."""
+        return "" if self.best is None else str(self.best.expression)
 
     @property
     def best(self) -> Candidate | None:
+        """The candidate that would be chosen now."""
         return select(self.front)
 
 
 #: A callback may return True to end the search.
-Callback = Callable[[Progress], bool | None]
+Callback = Callable[[SearchProgress], bool | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +139,7 @@ def run(
     n_jobs : int
         Threads of the fitting kernel; the result does not depend on it.
     callbacks : sequence of callable
-        Called with a :class:`Progress` after each round; one that returns True ends the search.
+        Called with a :class:`SearchProgress` after each round; one that returns True ends the search.
 
     Examples
     --------
@@ -332,7 +344,9 @@ class _Search:
         return self.n_evaluations >= n_evaluations + GRACE_EVALUATIONS and self.n_rounds >= n_rounds + GRACE_ROUNDS
 
     def report(self) -> None:
-        progress = Progress(self.front, self.n_evaluations, self.n_novelty_calls, self.seconds)
+        progress = SearchProgress(
+            self.front, self.n_evaluations, self.n_novelty_calls, self.seconds, self.budget.max_evaluations
+        )
         for callback in self.callbacks:
             if callback(progress) and not self.stop_reason:
                 self.stop_reason = "A callback ended the search."
