@@ -70,8 +70,8 @@ def main() -> None:
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        found["1 worker"] = rate(options.tasks, folder, "one", workers=1)
-        found["2 workers"] = rate(options.tasks, folder, "two", workers=2)
+        found["1 worker"] = rate(options.tasks, folder, "one", n_jobs=1)
+        found["2 workers"] = rate(options.tasks, folder, "two", n_jobs=2)
         with cluster(folder) as address:
             found["Dask, 2 workers"] = rate(options.tasks, folder, "dask", dask=address)
     for label, row in found.items():

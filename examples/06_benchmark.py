@@ -39,7 +39,7 @@ def power_law(X, y, *, seed, budget):
 """)
 os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
-# %% The experiment. On the command line: sobolev bench run hydraulics-run.toml --workers 2
+# %% The experiment. On the command line: sobolev bench run hydraulics-run.toml --jobs 2
 (folder / "hydraulics-run.toml").write_text("""
 suite = "hydraulics.toml"
 budget = 3.0
@@ -53,7 +53,7 @@ method = "my_methods:power_law"
 """)
 experiment = load_experiment(folder / "hydraulics-run.toml")
 store = Store(folder / "hydraulics.sqlite")
-summary = run(experiment, store, workers=2)
+summary = run(experiment, store, n_jobs=2)
 print(f"{summary.ran} runs, {summary.statuses}")
 
 # %% What is stored is never run again: kill a sweep at any moment and start it once more.

@@ -102,7 +102,7 @@ def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None
     plan = experiment({"linear": {}, "bad": {"method": "bench_methods_for_tests:fail"}}, tasks=["strogatz_lv*"])
     store = Store(tmp_path / "runs.sqlite")
     seen: list[SweepProgress] = []
-    summary = run(plan, store, workers=2, on_progress=seen.append)
+    summary = run(plan, store, n_jobs=2, on_progress=seen.append)
     assert summary.statuses == {"done": 2, "failed": 2}
     assert (seen[-1].done, seen[-1].total, seen[-1].failed) == (4, 4, 2)
     frame = store.frame()
@@ -172,13 +172,13 @@ def finish(runner: subprocess.Popen[bytes]) -> None:
 def test_forty_tasks_survive_ten_kills(tmp_path) -> None:
     toml = write_experiment(tmp_path / "chaos.toml")
     calm, chaos = tmp_path / "calm.sqlite", tmp_path / "chaos.sqlite"
-    finish(start_runner(toml, calm, "--workers", "2"))
+    finish(start_runner(toml, calm, "--jobs", "2"))
     expected = results(Store(calm))
     assert len(expected) == 40
 
     moment = random.Random(0)
     for kill in range(10):
-        runner = start_runner(toml, chaos, "--workers", "2")
+        runner = start_runner(toml, chaos, "--jobs", "2")
         # Each runner gets a little further than the one before, then dies at a random moment in the middle of its work.
         while len(Store(chaos).finished()) < 3 * kill:
             assert runner.poll() is None
@@ -187,7 +187,7 @@ def test_forty_tasks_survive_ten_kills(tmp_path) -> None:
         runner.send_signal(signal.SIGKILL)
         runner.communicate()
     survivors = len(Store(chaos).finished())
-    finish(start_runner(toml, chaos, "--workers", "2"))
+    finish(start_runner(toml, chaos, "--jobs", "2"))
     assert survivors < 40, "the last kill came after the end: the test proves less than it says"
     pd.testing.assert_frame_equal(results(Store(chaos)), expected)
 

@@ -273,6 +273,20 @@ def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys, m
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--jobs", "--workers"])
+def test_a_number_of_jobs_below_one_is_refused_under_its_new_and_its_old_name(option: str, tmp_path) -> None:
+    toml = tmp_path / "e.toml"
+    toml.write_text('tasks = ["feynman_I_12_1"]\n[methods.linear]\n', encoding="utf-8")
+    words = ["run", str(toml), "--store", str(tmp_path / "runs.sqlite"), option, "0", "--json"]
+    done = CliRunner().invoke(bench_app, words)
+    assert done.exit_code == 1, done.output
+    assert json.loads(done.stdout)["error"] == {
+        "type": "ParameterError",
+        "message": "--jobs must be at least 1. Got 0.",
+    }
+    assert "--workers" not in CliRunner().invoke(bench_app, ["run", "--help"]).output
+
+
 def test_the_progress_table_shows_what_runs_and_what_is_left() -> None:
     from rich.console import Console
 

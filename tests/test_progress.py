@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from sobolev_novelty.progress import OnProgress, Progress, Step, silent, tracked
+from sobolev_novelty.bench.run import SweepProgress
+from sobolev_novelty.progress import OnProgress, Progress, Step, part_of, silent, tracked
 from sobolev_novelty.render.progress_bar import progress_bar
 
 
@@ -32,6 +33,20 @@ def test_items_are_told_as_they_are_done() -> None:
         seen.append(item)
     assert seen == ["a", "b", "c"]
     assert told == [Step(1, 3, "spelling"), Step(2, 3, "spelling"), Step(3, 3, "spelling")]
+
+
+def test_a_part_adds_its_notes_and_leaves_the_count_of_the_whole() -> None:
+    told: list[Progress] = []
+    part = part_of(Step(3, 8, "row 4"), told.append)
+    assert told == [Step(3, 8, "row 4")]
+    part(Step(1, 99, "solving"))
+    assert told[1:] == [Step(3, 8, "row 4: solving")]
+
+
+def test_a_sweep_fulfils_the_protocol() -> None:
+    progress: Progress = SweepProgress(40, 10, 2)
+    assert (progress.done, progress.total, progress.note) == (10, 40, "2 without a model")
+    assert SweepProgress(40, 10, 0).note == ""
 
 
 def test_whoever_shows_progress_takes_any_value_that_has_the_three_fields(

@@ -22,10 +22,10 @@ def run(*words: str) -> tuple[int, str]:
 
 def test_two_commands_lead_from_data_to_a_velocity_field(tmp_path):
     closure, field = tmp_path / "closure.json", tmp_path / "field.npz"
-    code, text = run("select", "--rule", "sobolev", "--terms", "8", "-o", str(closure), "--json")
+    code, text = run("select", "--rule", "sobolev", "--terms", "8", "--out", str(closure), "--json")
     assert code == 0, text
     assert json.loads(text)["mse"] == pytest.approx(0.10378, abs=1e-5)
-    code, text = run("solve", str(closure), "--alpha", "0.7", "-o", str(field), "--json")
+    code, text = run("solve", str(closure), "--alpha", "0.7", "--out", str(field), "--json")
     assert code == 0, text
     found = json.loads(text)
     assert found["is_converged"]
@@ -49,18 +49,31 @@ def test_a_solved_closure_is_shown_beside_the_quoted_dns_without_any_data_of_one
 
 
 def test_select_prints_tables_and_forms(tmp_path):
-    code, text = run("select", "--rule", "greedy", "--terms", "3", "-o", str(tmp_path / "c.json"), "--print", "latex")
+    code, text = run(
+        "select", "--rule", "greedy", "--terms", "3", "--out", str(tmp_path / "c.json"), "--print", "latex"
+    )
     assert code == 0, text
     assert "T2*x1**11*x2" in text
     assert "mathbf" in text
 
 
+def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    monkeypatch.setattr(hill, "load_regression", lambda: pytest.fail("the work has begun"))
+    monkeypatch.setattr(hill, "load_base_flow", lambda: pytest.fail("the work has begun"))
+    nowhere = str(tmp_path / "nowhere" / "file")
+    for words in (("select", "--out", nowhere), ("solve", "none", "--output", nowhere), ("select", "-o", nowhere)):
+        code, text = run(*words)
+        assert code == 1, text
+        assert "--out: the folder" in text
+        assert "--output" not in run(words[0], "--help")[1]
+
+
 def test_errors_are_one_line_and_exit_1(tmp_path):
     for words, message in (
         (("solve", "missing.json"), "is not a closure file"),
-        (("solve", "none", "--solver", "magic"), "'solver' must be one of"),
-        (("select", "--rule", "magic", "-o", str(tmp_path / "c.json")), "'--rule' must be"),
-        (("select", "--terms", "2", "--print", "fortran", "-o", str(tmp_path / "c.json")), "'--print' must be"),
+        (("solve", "none", "--solver", "magic"), "--solver must be one of"),
+        (("select", "--rule", "magic", "--out", str(tmp_path / "c.json")), "--rule must be"),
+        (("select", "--terms", "2", "--print", "fortran", "--out", str(tmp_path / "c.json")), "--print must be"),
         (("compare", "missing.toml"), "does not exist"),
         (("figure", "magic"), "'kind' must be"),
     ):

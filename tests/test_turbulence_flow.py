@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.data import BaseFlow, MeshVelocity
+from sobolev_novelty.turbulence.data import BaseFlow, FlowConditions, MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver, flow_tensors
 from sobolev_novelty.turbulence.measures import measure, profiles, wall_shear
 from sobolev_novelty.turbulence.mesh import build_mesh, build_operators, velocity_gradient
@@ -59,17 +59,24 @@ def test_plane_channel_gives_the_parabola():
     nodes = wavy_nodes(16, 8, height=0.0)
     y = build_mesh(nodes).centres.reshape(16, 8, 2)[..., 1]
     U = np.stack([np.ones_like(y), 0 * y], axis=-1)
-    result = EmbeddedSolver(laminar_base(nodes, U), viscosity=0.1, mean_velocity=1.0, forced_zone="volume").solve()
+    result = EmbeddedSolver(laminar_base(nodes, U), FlowConditions(0.1, 1.0, "volume")).solve()
     assert result.is_converged, result.status
     np.testing.assert_allclose(result.U[..., 0], 1.5 * y * (2 - y), atol=8e-3)
     np.testing.assert_allclose(result.U[..., 1], 0, atol=1e-9)
+
+
+def test_conditions_that_no_flow_has_are_refused():
+    with pytest.raises(ParameterError, match="'viscosity' must be positive. Got 0"):
+        FlowConditions(viscosity=0)
+    with pytest.raises(ParameterError, match="'forced_zone' must be 'crest' or 'volume'. Got 'inlet'"):
+        FlowConditions(forced_zone="inlet")
 
 
 def test_a_constant_stress_divergence_free_inside_changes_nothing_but_near_walls():
     nodes = wavy_nodes()
     U = np.zeros((12, 16, 2))
     U[..., 0] = 1.0
-    solver = EmbeddedSolver(laminar_base(nodes, U), viscosity=0.05, mean_velocity=1.0)
+    solver = EmbeddedSolver(laminar_base(nodes, U), FlowConditions(0.05, 1.0))
     source = solver.system.stress_source(np.tile([0.3, -0.1, 0.2], (solver.mesh.n_cells, 1)))
     np.testing.assert_allclose(source.reshape(2, 12, 16)[:, 1:-1], 0, atol=1e-14)
 
@@ -78,7 +85,7 @@ def test_the_jacobian_is_the_derivative_of_the_residual():
     rng = np.random.default_rng(0)
     nodes = wavy_nodes()
     U = np.stack([1 + 0.1 * rng.normal(size=(12, 16)), 0.1 * rng.normal(size=(12, 16))], axis=-1)
-    system = EmbeddedSolver(laminar_base(nodes, U), viscosity=0.05, mean_velocity=1.0).system
+    system = EmbeddedSolver(laminar_base(nodes, U), FlowConditions(0.05, 1.0)).system
     n = system.mesh.n_cells
     w, dw = rng.normal(size=(2, 3 * n))
     nothing = np.zeros((2, n))

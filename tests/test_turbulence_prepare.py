@@ -12,7 +12,7 @@ import pytest
 
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence import data as hill, prepare as preparation
-from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.data import FlowConditions, MeshVelocity
 from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
 from sobolev_novelty.turbulence.mesh import build_mesh
 from sobolev_novelty.turbulence.prepare import interpolate, prepare, structured_mesh
@@ -27,7 +27,7 @@ def wavy(n_rows: int = 7, n_columns: int = 9) -> np.ndarray:
 
 
 def test_structure_is_recovered_from_a_written_mesh(tmp_path):
-    write_case(tmp_path, FoamCase(wavy(), "kEpsilon", 0.1, 1.0))
+    write_case(tmp_path, FoamCase(wavy(), "kEpsilon", FlowConditions(0.1, 1.0)))
     cells, nodes = structured_mesh(tmp_path / "constant" / "polyMesh")
     np.testing.assert_array_equal(cells, np.arange(63).reshape(7, 9))
     np.testing.assert_array_equal(nodes, wavy())
@@ -62,8 +62,8 @@ def test_a_whole_checkout_gives_the_stored_arrays(tmp_path, monkeypatch):
     np.save(dataset / "case_0p8_Lambda.npy", np.pad(data.invariants, ((0, 0), (0, 3))))
     np.save(dataset / "case_0p8_nonLinearRShat.npy", data.target)
     fields = {"U": base.U, "k": base.k, "epsilon": base.epsilon, "nut": base.nut, "p": base.p}
-    write_case(tmp_path / "a", FoamCase(base.nodes, "kEpsilon", 5e-6, 0.028, start=fields))
-    write_case(tmp_path / "b", FoamCase(dns.nodes, "kEpsilon", 5e-6, 0.028, start={"U": dns.U}))
+    write_case(tmp_path / "a", FoamCase(base.nodes, "kEpsilon", start=fields))
+    write_case(tmp_path / "b", FoamCase(dns.nodes, "kEpsilon", start={"U": dns.U}))
     for source, target in (
         (tmp_path / "a" / "0", first / preparation._FIELDS),
         (tmp_path / "a" / "constant" / "polyMesh", first / preparation._MESH),

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.progress import Progress
 from sobolev_novelty.turbulence import figures
 from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import BaseFlow, MeshVelocity, RegressionData
+from sobolev_novelty.turbulence.data import BaseFlow, FlowConditions, MeshVelocity, RegressionData
 from sobolev_novelty.turbulence.feedback import FeedbackSolver
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
 from sobolev_novelty.turbulence.problem import closure_problem
@@ -35,13 +36,11 @@ def solver() -> EmbeddedSolver:
     nodes = np.stack([np.broadcast_to(x, (n_rows + 1, n_columns + 1)), floor + s * (2 - floor)], axis=-1)
     one = np.ones((n_rows, n_columns))
     U = np.stack([one, 0 * one], axis=-1)
-    start = EmbeddedSolver(
-        BaseFlow(nodes, U, one, one, 0.02 * one, 0 * one), viscosity=0.02, mean_velocity=1.0, forced_zone="volume"
-    )
-    flow = start.solve()
+    conditions = FlowConditions(viscosity=0.02, mean_velocity=1.0, forced_zone="volume")
+    flow = EmbeddedSolver(BaseFlow(nodes, U, one, one, 0.02 * one, 0 * one), conditions).solve()
     assert flow.is_converged, flow.status
     base = BaseFlow(nodes, flow.U, 0.3 * one, one, 0.02 * one, flow.p)
-    return EmbeddedSolver(base, viscosity=0.02, mean_velocity=1.0, forced_zone="volume")
+    return EmbeddedSolver(base, conditions)
 
 
 @pytest.fixture(scope="module")
@@ -86,21 +85,31 @@ def test_refinement_brings_the_flow_to_the_target(solver):
     assert max(abs(c) for c in bounded.coefficients) <= 0.02 + 1e-9
 
 
+def test_solvers_and_responses_tell_how_far_they_are(solver, data):
+    told: list[Progress] = []
+    n_steps = solver.solve(TRUTH, on_progress=told.append).n_steps
+    assert [step.done for step in told] == list(range(1, n_steps + 1))
+    assert told[-1].note.startswith("load 1, residual ")
+    told.clear()
+    FeedbackSolver(solver.base, solver.conditions, max_steps=2).solve(TRUTH, on_progress=told.append)
+    assert (told[0].done, told[0].total) == (1, 2) and told[0].note.startswith("stress change ")
+    told.clear()
+    response_data(solver, data, dictionary(1), told.append)
+    assert [(step.done, step.total) for step in told] == [(k, 9) for k in range(1, 10)]
+
+
 def test_feedback_converges_for_a_weak_closure_and_says_so(solver):
-    feedback = FeedbackSolver(solver.base, relaxation=0.7, max_steps=40)
-    feedback.inner = solver
+    feedback = FeedbackSolver(solver.base, solver.conditions, relaxation=0.7, max_steps=40)
     weak = Closure((TensorTerm(1, 0, 0),), (0.01,))
     result = feedback.solve(weak)
     assert result.is_converged, result.status
     assert result.residual < 1e-3
-    hasty = FeedbackSolver(solver.base, max_steps=1)
-    hasty.inner = solver
+    hasty = FeedbackSolver(solver.base, solver.conditions, max_steps=1)
     assert "not converged" in hasty.solve(TRUTH).status
 
 
 def test_an_implicit_part_alone_equals_the_frozen_eddy_viscosity(solver):
-    feedback = FeedbackSolver(solver.base)
-    feedback.inner = solver
+    feedback = FeedbackSolver(solver.base, solver.conditions)
     factor, stress = feedback.update(Closure((TensorTerm(0, 0, 0),), (0.09,)), 1.0, solver.base.U.reshape(-1, 2))
     np.testing.assert_allclose(factor, 0.5)
     np.testing.assert_array_equal(stress, 0)

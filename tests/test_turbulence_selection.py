@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.progress import silent
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.checks import run_pruning
@@ -125,7 +126,7 @@ def test_bad_options_name_themselves():
 def test_the_gain_of_pruning_depends_on_the_start(tmp_path):
     """From 24 terms guidance conditions better, from 16 worse: neither alone may be reported as the effect."""
     store = RunStore(tmp_path / "checks.sqlite")
-    run_pruning(store, lambda text: None)
+    run_pruning(store, silent)
     found = {(rule, start, count): condition for rule, start, count, _, condition, _ in store.find("pruning")["cells"]}
     assert found["sobolev", 24, 10] < 1e-3 * found["greedy", 24, 10]
     assert found["sobolev", 16, 10] > 10 * found["greedy", 16, 10]

@@ -6,7 +6,6 @@ usage, 3 ``accepts`` rejects.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sobolev_novelty.cli_bench import bench_app
-from sobolev_novelty.cli_errors import one_line, one_line_errors
+from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import (
     EquationOptions,
     FeaturesOption,
@@ -24,12 +23,14 @@ from sobolev_novelty.cli_options import (
     JsonOption,
     MeasureOptions,
     TableArgument,
+    json_text,
     listed,
+    print_json,
     table_source,
     with_groups,
 )
 from sobolev_novelty.cli_turbulence import turbulence_app
-from sobolev_novelty.errors import ParameterError, SobolevError
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.registry import engine_names
 
 if TYPE_CHECKING:
@@ -57,10 +58,6 @@ def _match(equation: EquationOptions, written: FormatOptions) -> MatchedEquation
     with progress_bar("Reading"):
         table = read_table(table_source(equation.path), written.table_format())
     return match_equation(equation.text(), table, **equation.matching())
-
-
-def _print_json(data: Any) -> None:
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _print_report(report: NoveltyReport) -> None:
@@ -124,7 +121,7 @@ def report(
         options = measure.arguments() | {"coordinates": "raw" if raw else "standardized"}
         found = _report(equation, written, options, bootstrap=bootstrap, seed=seed, chunk_rows=chunk_rows)
         if as_json:
-            _print_json(found.to_dict())
+            print_json(found.to_dict())
         elif latex:
             typer.echo(found.latex_table(), nl=False)
         else:
@@ -168,7 +165,7 @@ def _check_report_paths(paths: Sequence[Path]) -> None:
 
 def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]:
     texts: dict[str, Callable[[], str]] = {
-        ".json": lambda: json.dumps(found.to_dict(), indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+        ".json": lambda: json_text(found.to_dict()) + "\n",
         ".tex": found.latex_table,
         ".txt": lambda: f"{found}\n",
     }
@@ -183,10 +180,7 @@ def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]
 @app.command()
 @with_groups
 def prune(
-    equation: EquationOptions,
-    written: FormatOptions,
-    measure: MeasureOptions,
-    as_json: JsonOption = False,
+    equation: EquationOptions, written: FormatOptions, measure: MeasureOptions, as_json: JsonOption = False
 ) -> None:
     """Delete unsupported terms of EQUATION and refit the others, never worse by accuracy and length together."""
     from sobolev_novelty.render.progress_bar import progress_bar
@@ -196,7 +190,7 @@ def prune(
         with progress_bar("Pruning"):
             result = matched.prune(**measure.arguments())
         if as_json:
-            _print_json(result.to_dict())
+            print_json(result.to_dict())
         else:
             typer.echo(str(result))
 
@@ -204,10 +198,7 @@ def prune(
 @app.command()
 @with_groups
 def accepts(
-    equation: EquationOptions,
-    written: FormatOptions,
-    measure: MeasureOptions,
-    as_json: JsonOption = False,
+    equation: EquationOptions, written: FormatOptions, measure: MeasureOptions, as_json: JsonOption = False
 ) -> None:
     """The corpus filter: exit code 0 where every term of EQUATION is novel on DATA, 3 where one is not."""
     with one_line_errors(as_json):
@@ -216,7 +207,7 @@ def accepts(
         if as_json:
             lowest = None if math.isnan(verdict.min_novelty) else verdict.min_novelty
             found = {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest}
-            _print_json(found | {"notes": list(matched.notes)})
+            print_json(found | {"notes": list(matched.notes)})
         else:
             typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")
             _print_notes(matched.notes)
@@ -261,7 +252,7 @@ def fit(
             drop=listed(drop) or (), weights=weights, out=out, checkpoint=checkpoint,
         )  # fmt: skip
         if as_json:
-            _print_json(summary.to_dict())
+            print_json(summary.to_dict())
         else:
             typer.echo(str(summary))
     _fail_after_printing(summary.problem)
@@ -285,7 +276,7 @@ def predict(
         loaded = SymbolicRegressor.load(model)
         found = predict_table(loaded, table_source(data), written=written.table_format(), index=index, out=out)
         if as_json:
-            _print_json(found.to_dict())
+            print_json(found.to_dict())
         else:
             typer.echo(str(found))
             _print_notes(found.notes)
@@ -318,7 +309,7 @@ def demo(
                 if case.output:
                     typer.echo(case.output)
         if as_json:
-            _print_json({"cases": [case.to_dict() for case in cases]})
+            print_json({"cases": [case.to_dict() for case in cases]})
         if path is not None:
             page = demonstration.page(cases)
             _, problem = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))
@@ -332,7 +323,7 @@ def doctor(as_json: JsonOption = False) -> None:
 
     found = diagnose()
     if as_json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
     else:
         typer.echo(str(found))
 
@@ -370,11 +361,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
-    try:
-        app(args=_shielded(sys.argv[1:]), prog_name="sobolev")
-    except SobolevError as error:
-        print(f"sobolev: {one_line(error)}", file=sys.stderr)
-        sys.exit(1)
+    app(args=_shielded(sys.argv[1:]), prog_name="sobolev")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -18,11 +19,26 @@ if TYPE_CHECKING:
     from sobolev_novelty.table_format import TableFormat
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 _TABLE = "Table: .csv, .tsv, .txt (also .gz, .xz) or .parquet; '-' for standard input."
 TableArgument = Annotated[Path, typer.Argument(metavar="DATA", help=_TABLE)]
 FeaturesOption = Annotated[
     str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all numeric ones.")
 ]
+
+#: Options that once had another name: the old one still works, and no help shows it. Of -o, click keeps the dash.
+_RENAMED = {"output": "out", "o": "-out", "workers": "jobs"}
+OLD_NAMES = {"token_normalize_func": lambda name: _RENAMED.get(name, name)}
+
+
+def json_text(data: Any) -> str:
+    """A result as JSON."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def print_json(data: Any) -> None:
+    """What ``--json`` prints."""
+    typer.echo(json_text(data))
 
 
 @dataclass(frozen=True, slots=True)

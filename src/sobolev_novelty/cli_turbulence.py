@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -13,41 +12,43 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from sobolev_novelty.errors import DataError, ParameterError, SobolevError
+from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, QuietOption, print_json
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.output import check_output
+from sobolev_novelty.progress import OnProgress, Step
+from sobolev_novelty.render.progress_bar import progress_bar
 
 if TYPE_CHECKING:
     from sobolev_novelty.turbulence.closures import Closure
 
 turbulence_app = typer.Typer(
-    help="Closures for periodic-hill flow: select, solve, compare, figure.", no_args_is_help=True
+    help="Closures for periodic-hill flow: select, solve, compare, figure.",
+    no_args_is_help=True,
+    context_settings=OLD_NAMES,
 )
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 DEFAULT_STUDY = Path("experiments/turbulence_comparison.toml")
 DEFAULT_RESULTS = Path("results/turbulence")
 
 
 @contextmanager
-def _progress(title: str, quiet: bool, as_json: bool) -> Iterator[Any]:
-    """A line on stderr that shows the current step; yields a function that takes its text. Errors become one line."""
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    try:
-        with Progress(*columns, console=Console(stderr=True), transient=True, disable=quiet or as_json) as progress:
-            task = progress.add_task(title)
-            yield lambda text: progress.update(task, description=f"{title}: {text}")
-    except (SobolevError, OSError) as error:
-        if as_json:
-            _print_json({"error": {"type": type(error).__name__, "message": str(error)}})
-        typer.echo(f"sobolev: {error}", err=True)
-        raise typer.Exit(1) from None
+def _working(words: str, quiet: bool, as_json: bool) -> Iterator[OnProgress]:
+    """A progress bar, unless it is not wanted; errors become one line."""
+    with (
+        one_line_errors(as_json),
+        progress_bar(words, is_shown=False if quiet or as_json else None) as on_progress,
+    ):
+        yield on_progress
 
 
-def _print_json(content: Any) -> None:
-    typer.echo(json.dumps(content, indent=1))
+def _print_written(paths: list[Path], as_json: bool) -> None:
+    if as_json:
+        print_json([str(path) for path in paths])
+    else:
+        typer.echo("\n".join(f"Wrote {path}" for path in paths))
 
 
 @turbulence_app.command()
@@ -55,19 +56,18 @@ def prepare(
     *,
     dsrrans: Annotated[Path, typer.Argument(help="Checkout of github.com/thw1021/DSRRANS.")],
     xiao: Annotated[Path, typer.Argument(help="Checkout of github.com/xiaoh/para-database-for-PIML.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("turbulence"),
+    out: Annotated[Path, typer.Option(help="Folder to write to.")] = Path("turbulence"),
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Make the data files, DNS included, from the two public repositories, verifying their checksums."""
-    with _progress("prepare", quiet, as_json) as say:
+    with _working("Preparing", quiet, as_json) as on_progress:
         from sobolev_novelty.turbulence import prepare as preparation
 
-        paths = preparation.prepare(dsrrans, xiao, output, say)
-    if as_json:
-        _print_json([str(path) for path in paths])
-    else:
-        typer.echo("\n".join([*(f"Wrote {path}" for path in paths), f"Set SOBOLEV_DATA to {output.resolve().parent}"]))
+        paths = preparation.prepare(dsrrans, xiao, out, on_progress)
+    _print_written(paths, as_json)
+    if not as_json:
+        typer.echo(f"Set SOBOLEV_DATA to {out.resolve().parent}")
 
 
 @turbulence_app.command()
@@ -78,25 +78,27 @@ def select(
     forward_to: Annotated[int | None, typer.Option(help="Select this many terms first, then prune back.")] = None,
     max_degree: Annotated[int, typer.Option(help="Largest total degree of a monomial.")] = 12,
     seed: Annotated[int, typer.Option(help="Seed of the tree search.")] = 0,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Closure file to write.")] = Path("closure.json"),
+    out: Annotated[Path, typer.Option(help="Closure file to write.")] = Path("closure.json"),
     form: Annotated[str, typer.Option("--print", help="Also print the closure as latex, python or cpp.")] = "",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Find a closure in the regression data and write it to a file."""
-    with _progress("select", quiet, as_json) as say:
+    with _working("Selecting", quiet, as_json) as on_progress:
         from sobolev_novelty.turbulence import data as hill
         from sobolev_novelty.turbulence.problem import closure_problem, closure_report
+        from sobolev_novelty.turbulence.store import plain
         from sobolev_novelty.turbulence.tensors import dictionary
 
         begin = time.perf_counter()
+        check_output(out)
         data = hill.load_regression()
-        say("factoring the dictionary")
+        on_progress(Step(0, 2, "factoring the dictionary"))
         problem = closure_problem(data, dictionary(max_degree))
-        closure, kept, path = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, say=say)
+        closure, kept, path = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, on_progress=on_progress)
         fit, report = problem.fit(kept), closure_report(closure, data)
         printed = _print_form(closure, form)
-        output.write_text(closure.to_json() + "\n")
+        out.write_text(closure.to_json() + "\n")
     summary = {
         "rule": rule,
         "n_terms": len(closure),
@@ -105,7 +107,7 @@ def select(
         "condition": fit.condition,
         "max_coefficient": float(abs(fit.coefficients).max()),
         "seconds": round(time.perf_counter() - begin, 2),
-        "file": str(output),
+        "file": str(out),
         "terms": [
             {"term": str(term), "coefficient": c, "novelty": float(nu)}
             for term, c, nu in zip(closure.terms, closure.coefficients, report.nu)
@@ -113,7 +115,7 @@ def select(
         "path": path,
     }
     if as_json:
-        _print_json(summary | ({"printed": printed} if printed else {}))
+        print_json(plain(summary) | ({"printed": printed} if printed else {}))
         return
     table = Table("term", "coefficient", "novelty", title=f"{rule}: MSE {fit.mse:.5f}, condition {fit.condition:.2g}")
     for entry in summary["terms"]:  # type: ignore[attr-defined]
@@ -121,11 +123,11 @@ def select(
     Console().print(table)
     if printed:
         typer.echo(printed)
-    typer.echo(f"Wrote {output} in {summary['seconds']} s.")
+    typer.echo(f"Wrote {out} in {summary['seconds']} s.")
 
 
 def _search(
-    rule: str, problem: Any, n_terms: int, *, forward_to: int | None, seed: int, say: Any
+    rule: str, problem: Any, n_terms: int, *, forward_to: int | None, seed: int, on_progress: OnProgress
 ) -> tuple[Closure, list[int], list[dict[str, Any]]]:
     import numpy as np
 
@@ -134,25 +136,20 @@ def _search(
     from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
 
     if rule in ("greedy", "sobolev", "threshold"):
-        say("selecting terms")
+        on_progress(Step(1, 2, "selecting terms"))
         closure, kept, path = select_closure(problem, n_terms, rule_named(rule), forward_to=forward_to)
         return closure, kept, [{**asdict(step), "term": str(step.term)} for step in path.steps]
     if rule not in ("mcts", "sn-mcts"):
-        raise ParameterError(f"'--rule' must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
+        raise ParameterError(f"--rule must be greedy, sobolev, threshold, mcts or sn-mcts. Got {rule!r}.")
     options = TreeSearch(max_terms=n_terms, guidance=SobolevGuidance() if rule == "sn-mcts" else None)
-    found = tree_search(
-        problem,
-        options,
-        np.random.default_rng(seed),
-        lambda step, best: say(f"round {step} of {options.n_rounds}, best {best:.4f}") if step % 20 == 0 else None,
-    )
+    found = tree_search(problem, options, np.random.default_rng(seed), on_progress)
     return found.closure, found.indices, []
 
 
 def _print_form(closure: Closure, form: str) -> str:
     forms = {"": lambda: "", "latex": closure.to_latex, "python": closure.to_python, "cpp": closure.to_cpp}
     if form not in forms:
-        raise ParameterError(f"'--print' must be latex, python or cpp. Got {form!r}.")
+        raise ParameterError(f"--print must be latex, python or cpp. Got {form!r}.")
     return forms[form]()
 
 
@@ -162,7 +159,7 @@ def solve(
     closure_file: Annotated[str, typer.Argument(help="Closure file, dsrrans_model1, dsrrans_model2 or none.")],
     alpha: Annotated[float, typer.Option(help="α1, factor of the closure stress.")] = 1.0,
     solver: Annotated[str, typer.Option(help="embedded, openfoam or feedback.")] = "embedded",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the field as .npz.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the field: .npz.")] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -170,21 +167,24 @@ def solve(
 
     The figures of the DNS are quoted; the field error needs the DNS fields (sobolev turbulence prepare).
     """
-    with _progress("solve", quiet, as_json) as say:
+    with _working("Solving", quiet, as_json) as on_progress:
         import numpy as np
 
         from sobolev_novelty.turbulence import data as hill
         from sobolev_novelty.turbulence.runs import flow_row
         from sobolev_novelty.turbulence.solvers import make_solver
+        from sobolev_novelty.turbulence.store import plain
 
+        if out is not None:
+            check_output(out)
         closure = _read_closure(closure_file)
-        engine = make_solver(solver, hill.load_base_flow(), say)
-        result = engine.solve(closure, alpha)
+        engine = make_solver(solver, hill.load_base_flow())
+        result = engine.solve(closure, alpha, on_progress)
         row = flow_row(closure, alpha, result, engine, {})
-        if output is not None:
-            np.savez_compressed(output, nodes=engine.base.nodes, U=result.U, p=result.p)
+        if out is not None:
+            np.savez_compressed(out, nodes=engine.base.nodes, U=result.U, p=result.p)
     if as_json:
-        _print_json(row | {"dns": dict(hill.DNS_MEASURES)})
+        print_json(plain(row) | {"dns": dict(hill.DNS_MEASURES)})
     else:
         dns = {"measures": hill.DNS_MEASURES, "status": "Xiao et al. (2020), quoted"}
         _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "The closure compared with DNS")
@@ -207,7 +207,7 @@ def _read_closure(name: str) -> Closure | None:
         return hill.load_published(name)
     path = Path(name)
     if not path.is_file():
-        raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --output {name}")
+        raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --out {name}")
     return Closure.from_json(path.read_text())
 
 
@@ -230,16 +230,18 @@ def compare(
     quiet: QuietOption = False,
 ) -> None:
     """Run an experiment file, storing each run, and print its table."""
-    with _progress("compare", quiet, as_json) as say:
+    with _working("Comparing", quiet, as_json) as on_progress:
         from sobolev_novelty.turbulence.study import run_study
 
-        outcome = run_study(experiment, results, solver=solver, with_grid=grid, only=only or (), say=say)
+        outcome = run_study(
+            experiment, results, solver=solver, with_grid=grid, only=only or (), on_progress=on_progress
+        )
         if docs is not None:
             from sobolev_novelty.turbulence.tables import all_tables, refresh_page
 
             refresh_page(docs, all_tables(experiment.parent, results))
     if as_json:
-        _print_json(outcome.to_dict())
+        print_json(outcome.to_dict())
         return
     _print_measures(outcome.rows, outcome.name)
     for line in outcome.sentences:
@@ -271,17 +273,13 @@ def figure(
     kind: Annotated[str, typer.Argument(help="fields, streamlines, profiles, wall-shear, selection or all.")] = "all",
     experiment: Annotated[Path, typer.Option(help="Experiment file whose stored runs are drawn.")] = DEFAULT_STUDY,
     results: Annotated[Path, typer.Option(help="Folder of stored runs.")] = DEFAULT_RESULTS,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the figures.")] = DEFAULT_RESULTS
-    / "figures",
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = DEFAULT_RESULTS / "figures",
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Draw figures from stored runs; velocity fields that were not kept are computed again."""
-    with _progress("figure", quiet, as_json) as say:
+    with _working("Drawing", quiet, as_json) as on_progress:
         from sobolev_novelty.turbulence.study_figures import draw_study
 
-        paths = draw_study(kind, experiment, results, output, say)
-    if as_json:
-        _print_json([str(path) for path in paths])
-    else:
-        typer.echo("\n".join(f"Wrote {path}" for path in paths))
+        paths = draw_study(kind, experiment, results, out, on_progress)
+    _print_written(paths, as_json)

@@ -51,6 +51,19 @@ def silent(progress: Progress) -> None:
     """An ``on_progress`` that tells nobody: the default."""
 
 
+def part_of(whole: Progress, on_progress: OnProgress) -> OnProgress:
+    """Tell where the whole stands; what comes back is the ``on_progress`` of its next part, which adds its notes.
+
+    Examples
+    --------
+    >>> part_of(Step(2, 5, "fold 3"), print)(Step(1, 99, "fitting"))
+    Step(done=2, total=5, note='fold 3')
+    Step(done=2, total=5, note='fold 3: fitting')
+    """
+    on_progress(whole)
+    return lambda part: on_progress(Step(whole.done, whole.total, f"{whole.note}: {part.note}"))
+
+
 def tracked(items: Sequence[T], on_progress: OnProgress, note: str = "") -> Iterator[T]:
     """The items in order; each is told as done when the next one is asked for.
 

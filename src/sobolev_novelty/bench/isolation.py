@@ -16,7 +16,7 @@ from typing import Any
 
 from sobolev_novelty.evidence.origin import circumstances, without_folders
 
-#: One thread per task: methods are compared at equal cost, and ``workers`` decides how many cores are used.
+#: One thread per task: methods are compared at equal cost, and ``n_jobs`` decides how many cores are used.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _POLL_SECONDS = 0.02
 #: Characters of a crashed worker's output that are kept.

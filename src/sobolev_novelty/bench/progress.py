@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sobolev_novelty.bench.run import SweepProgress
+from sobolev_novelty.progress import silent
 
 #: Jobs in progress that are listed; a cluster may have hundreds.
 _SHOWN = 12
@@ -37,8 +38,8 @@ def duration(seconds: float | None) -> str:
 
 def progress_table(state: SweepProgress) -> RenderableType:
     """One picture of a sweep."""
-    failed = f", {state.failed} without a model" if state.failed else ""
-    head = Text(f"{state.done} of {state.total} done{failed}, {duration(state.seconds_left)} to go")
+    parts = (f"{state.done} of {state.total} done", state.note, f"{duration(state.seconds_left)} to go")
+    head = Text(", ".join(filter(None, parts)))
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("task", "method", "seed", "noise", "running"):
         table.add_column(name, justify="left" if name in ("task", "method") else "right")
@@ -50,10 +51,11 @@ def progress_table(state: SweepProgress) -> RenderableType:
 
 
 @contextmanager
-def live_progress(console: Console) -> Iterator[Callable[[SweepProgress], None] | None]:
-    """A table that follows the sweep where there is a terminal; nothing where output goes to a file."""
+def live_progress() -> Iterator[Callable[[SweepProgress], None]]:
+    """A table on standard error that follows the sweep, where there is a terminal."""
+    console = Console(stderr=True)
     if not console.is_terminal:
-        yield None
+        yield silent
         return
     with Live(console=console, refresh_per_second=4, transient=True) as live:
         yield lambda state: live.update(progress_table(state))

@@ -15,6 +15,7 @@ from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.evidence.origin import circumstances
+from sobolev_novelty.progress import silent
 
 #: Seconds between two heartbeats.
 _HEARTBEAT = 5.0
@@ -41,6 +42,11 @@ class SweepProgress:
     failed: int
     running: tuple[tuple[Job, float], ...] = ()
     seconds_left: float | None = None
+
+    @property
+    def note(self) -> str:
+        """What more there is to say of the jobs that are done."""
+        return f"{self.failed} without a model" if self.failed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +80,9 @@ def run(
     experiment: Experiment,
     store: Store,
     *,
-    workers: int = 1,
+    n_jobs: int = 1,
     dask: str | None = None,
-    on_progress: Callable[[SweepProgress], None] | None = None,
+    on_progress: Callable[[SweepProgress], None] = silent,
 ) -> Summary:
     """Run what the store does not have yet.
 
@@ -84,22 +90,22 @@ def run(
     ----------
     experiment : Experiment
     store : Store
-    workers : int
+    n_jobs : int
         Jobs at a time on this machine; not used with ``dask``.
     dask : str, optional
         Address of a Dask scheduler. Each of its workers runs as many jobs at a time as it has threads.
-    on_progress : callable, optional
+    on_progress : callable
         Called with a :class:`SweepProgress` about twice a second.
     """
-    if workers < 1:
-        raise ParameterError(f"'workers' must be at least 1. Got {workers}.")
+    if n_jobs < 1:
+        raise ParameterError(f"'n_jobs' must be at least 1. Got {n_jobs}.")
     store.check_settings(experiment.settings())
     missing = set(missing_tasks(experiment.tasks, download=True))
     finished = store.finished()
     jobs = [job for job in experiment.jobs() if job.task not in missing]
     todo = [job for job in jobs if job not in finished]
     begin = time.monotonic()
-    with _executor(workers, dask) as (executor, capacity):
+    with _executor(n_jobs, dask) as (executor, capacity):
         sweep = _Sweep(
             experiment,
             store,
@@ -135,7 +141,7 @@ class _Sweep:
         capacity: Callable[[], int],
         total: int,
         done: int,
-        on_progress: Callable[[SweepProgress], None] | None,
+        on_progress: Callable[[SweepProgress], None],
     ) -> None:
         self.experiment = experiment
         self.store = store
@@ -186,8 +192,6 @@ class _Sweep:
             self.statuses[result["status"]] = self.statuses.get(result["status"], 0) + 1
 
     def _report(self) -> None:
-        if self.on_progress is None:
-            return
         now = time.monotonic()
         ran = sum(self.statuses.values())
         left = self.total - self.done_before - ran - self.held
@@ -204,10 +208,10 @@ class _Sweep:
 
 
 @contextmanager
-def _executor(workers: int, dask: str | None) -> Iterator[tuple[Executor, Callable[[], int]]]:
+def _executor(n_jobs: int, dask: str | None) -> Iterator[tuple[Executor, Callable[[], int]]]:
     if dask is None:
-        with ThreadPoolExecutor(workers, thread_name_prefix="bench") as pool:
-            yield pool, lambda: workers
+        with ThreadPoolExecutor(n_jobs, thread_name_prefix="bench") as pool:
+            yield pool, lambda: n_jobs
         return
     distributed = require("distributed", extra="dask")
     try:

@@ -41,8 +41,7 @@ def report_figure(data: Data) -> Figure:
     Examples
     --------
     >>> import sobolev_novelty as sn
-    >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
-    >>> len(report.plot().axes)
+    >>> len(sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)]).plot().axes)
     3
     """
     require("matplotlib", extra="plot")

@@ -3,33 +3,37 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.progress import OnProgress, Step, part_of
 from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.data import MeshVelocity
+from sobolev_novelty.turbulence.data import HILL_FLOW, FlowConditions, MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
+from sobolev_novelty.turbulence.foam_case import FoamCase
 from sobolev_novelty.turbulence.measures import measure
 from sobolev_novelty.turbulence.newton import Factorisation, nested_dissection
-from sobolev_novelty.turbulence.openfoam import run_base
+from sobolev_novelty.turbulence.openfoam import run_case
 from sobolev_novelty.turbulence.problem import closure_problem
 from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, backward, forward
 from sobolev_novelty.turbulence.store import RunStore
 
 STARTS, COUNTS = (16, 20, 24, 30), (8, 10, 12)
-#: Volume-mean velocity of the DNS, which the k–ω SST run on its mesh holds, m/s.
-VOLUME_VELOCITY = 0.020188
+#: Base models, with their mesh and what holds the flow there; on its own mesh the DNS has this volume-mean velocity.
+BASES: Mapping[str, tuple[str, FlowConditions]] = {
+    "kEpsilon": ("rans", HILL_FLOW),
+    "kOmegaSST": ("xiao", FlowConditions(mean_velocity=0.020188, forced_zone="volume")),
+}
 
 
-def run_pruning(store: RunStore, say: Callable[[str], None]) -> None:
+def run_pruning(store: RunStore, on_progress: OnProgress) -> None:
     """Condition number and error after pruning, from several starts: is a gain more than one lucky start?"""
     if store.find("pruning") is not None:
         return
-    say("pruning from several starts")
+    on_progress(Step(0, 1, "pruning from several starts"))
     problem = closure_problem(hill.load_regression())
     cells = []
     for rule in (Greedy(), SobolevGuided()):
@@ -42,29 +46,25 @@ def run_pruning(store: RunStore, say: Callable[[str], None]) -> None:
     store.add("pruning", {"columns": ["rule", "start", "count", "mse", "condition", "max_coefficient"], "cells": cells})
 
 
-def run_bases(store: RunStore, models: Sequence[str], say: Callable[[str], None]) -> None:
+def run_bases(store: RunStore, models: Sequence[str], on_progress: OnProgress) -> None:
     """Base models from a uniform start in generated cases: k–ε on the RANS mesh, k–ω SST on that of the DNS."""
-    for model in models:
+    for number, model in enumerate(models):
         key = f"base/{model}"
         if store.find(key) is not None:
             continue
-        if model not in ("kEpsilon", "kOmegaSST"):
-            raise DataError(f"'model' must be kEpsilon or kOmegaSST. Got {model!r}.")
-        say(f"{model} in OpenFOAM")
-        mesh = "rans" if model == "kEpsilon" else "xiao"
+        part = part_of(Step(number, len(models), f"{model} in OpenFOAM"), on_progress)
+        mesh, conditions = BASES[model]
         dns = hill.load_dns(mesh=mesh)
-        speed = hill.CREST_VELOCITY if mesh == "rans" else VOLUME_VELOCITY
-        zone = "crest" if mesh == "rans" else "volume"
-        result, _ = run_base(model, dns.nodes, mean_velocity=speed, forced_zone=zone, tolerance=1e-6)
+        result = run_case(FoamCase(dns.nodes, model, conditions, n_iterations=10_000, tolerance=1e-6), part)
         found = measure(MeshVelocity(dns.nodes, result.U), dns).to_dict()
         store.add(key, {"measures": found, "status": result.status, "seconds": round(result.seconds, 1)})
 
 
-def run_speed(store: RunStore, say: Callable[[str], None]) -> None:
+def run_speed(store: RunStore, on_progress: OnProgress) -> None:
     """CPU seconds of a selection, of a factorisation in two orderings and of a closure."""
     if store.find("speed") is not None:
         return
-    say("speed")
+    on_progress(Step(0, 1, "speed"))
     data, base = hill.load_regression(), hill.load_base_flow()
     seconds = {}
     begin = time.process_time()

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.progress import OnProgress, Step, part_of
 from sobolev_novelty.search.engine import SobolevGuidance
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.checks import run_pruning, run_speed
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData
 from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem, closure_report
-from sobolev_novelty.turbulence.runs import Say, StudyOutcome, reference_rows, run_closure
+from sobolev_novelty.turbulence.runs import StudyOutcome, reference_rows, run_closure
 from sobolev_novelty.turbulence.selection import (
     Rule,
     backward,
@@ -44,24 +45,28 @@ class ChosenClosure:
 
 
 def run_comparison(
-    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, with_grid: bool, say: Say
+    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, with_grid: bool, on_progress: OnProgress
 ) -> StudyOutcome:
-    rows = reference_rows(store, engine, say)
+    rows = reference_rows(store, engine, on_progress)
     missing = [row for row in CLOSURE_ROWS if store.find(f"row/{row}") is None]
     if missing:
-        for chosen in choose_closures(study, say):
-            say(f"{chosen.row}: solving")
+        for chosen in choose_closures(study, on_progress):
             run_closure(
-                f"row/{chosen.row}", chosen.closure, chosen.alpha, solver=engine, store=store, notes=dict(chosen.notes)
-            )
+                f"row/{chosen.row}", chosen.closure, chosen.alpha, solver=engine, store=store, notes=chosen.notes,
+                on_progress=part_of(_step(chosen.row, "solving"), on_progress),
+            )  # fmt: skip
     rows += [(name, found) for name in CLOSURE_ROWS if (found := store.find(f"row/{name}")) is not None]
     sentences = []
     if with_grid:
-        _run_grid(study, store, engine, say)
-        run_pruning(store, say)
-        run_speed(store, say)
+        _run_grid(study, store, engine, on_progress)
+        run_pruning(store, on_progress)
+        run_speed(store, on_progress)
         sentences = grid_sentences(study, store)
     return StudyOutcome(study["name"], rows, sentences)
+
+
+def _step(row: str, what: str) -> Step:
+    return Step(CLOSURE_ROWS.index(row), len(CLOSURE_ROWS), f"{row}: {what}")
 
 
 def choose_count(data: RegressionData, rule: Rule, study: Mapping[str, Any]) -> tuple[int, int | None, dict[str, Any]]:
@@ -94,13 +99,13 @@ def shrinkage(data: RegressionData, closure: Closure, n_folds: int) -> float:
     return float(np.clip(above / below, 0.0, 1.0))
 
 
-def choose_closures(study: Mapping[str, Any], say: Say) -> Iterator[ChosenClosure]:
+def choose_closures(study: Mapping[str, Any], on_progress: OnProgress) -> Iterator[ChosenClosure]:
     """The four closures of the comparison, chosen by the rules of the study."""
     data = hill.load_regression()
     terms = dictionary(study["selection"]["max_degree"])
     problem = closure_problem(data, terms)
     for row, name in (("DSRRANS", "greedy"), ("SN-DSRRANS", "sobolev")):
-        say(f"{row}: cross-validating term counts")
+        on_progress(_step(row, "cross-validating term counts"))
         rule = rule_named(name, study["selection"]["share"])
         count, start, notes = choose_count(data, rule, study)
         closure, kept, _ = select_closure(problem, count, rule, forward_to=start)
@@ -110,9 +115,9 @@ def choose_closures(study: Mapping[str, Any], say: Say) -> Iterator[ChosenClosur
     for row, guidance in (("MCTS", None), ("SN-MCTS", SobolevGuidance())):
         results = []
         for seed in seeds:
-            say(f"{row}: tree search, seed {seed}")
+            part = part_of(_step(row, f"tree search, seed {seed}"), on_progress)
             search = TreeSearch(guidance=guidance, **options)
-            results.append((seed, tree_search(problem, search, np.random.default_rng(seed))))
+            results.append((seed, tree_search(problem, search, np.random.default_rng(seed), part)))
         seed, best = max(results, key=lambda pair: pair[1].best.guided)
         notes = {"seed": seed, "scores": [result.best.guided for _, result in results]}
         yield _chosen(row, best.closure, best.indices, problem=problem, data=data, study=study, notes=notes)
@@ -152,7 +157,7 @@ def grid_cells(study: Mapping[str, Any]) -> Iterator[tuple[str, str, int, int | 
                 yield f"grid/{rule}/{pruned}{count}/alpha={alpha:g}", rule, count, start, float(alpha)
 
 
-def _run_grid(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> None:
+def _run_grid(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, on_progress: OnProgress) -> None:
     cells = [cell for cell in grid_cells(study) if store.find(cell[0]) is None]
     if not cells:
         return
@@ -160,12 +165,13 @@ def _run_grid(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say
     share = study["selection"]["share"]
     longest = max(start or count for _, _, count, start, _ in cells)
     paths = {name: forward(problem, longest, rule_named(name, share)).indices for name in ("greedy", "sobolev")}
-    for number, (key, rule, count, start, alpha) in enumerate(cells, start=1):
-        say(f"grid {number} of {len(cells)}: {key}")
+    for number, (key, rule, count, start, alpha) in enumerate(cells):
+        part = part_of(Step(number, len(cells), key), on_progress)
         kept = backward(problem, paths[rule][:start], count) if start else paths[rule][:count]
         fit = problem.fit(kept)
         notes = {"mse": fit.mse, "condition": fit.condition, "n_terms": count}
-        run_closure(key, problem.closure(kept, key), alpha, solver=engine, store=store, notes=notes)
+        closure = problem.closure(kept, key)
+        run_closure(key, closure, alpha, solver=engine, store=store, notes=notes, on_progress=part)
 
 
 def grid_sentences(study: Mapping[str, Any], store: RunStore) -> list[str]:

@@ -30,7 +30,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.tensors import TensorTerm
 
@@ -69,6 +69,34 @@ CHECKSUMS: Mapping[str, str] = MappingProxyType(
 DNS_MEASURES: Mapping[str, float] = MappingProxyType(
     {"reattachment": 5.278, "reattachment_interpolated": 5.213, "max_reversed": 7.394e-3}
 )
+
+
+@dataclass(frozen=True, slots=True)
+class FlowConditions:
+    """What drives a flow; by default the flow over the hills.
+
+    Attributes
+    ----------
+    viscosity : float
+        Kinematic viscosity, m²/s.
+    mean_velocity : float
+        Velocity that the forcing holds, m/s.
+    forced_zone : {"crest", "volume"}
+        Where it is held and the force acts: in the first column, as in the OpenFOAM case, or everywhere.
+    """
+
+    viscosity: float = VISCOSITY
+    mean_velocity: float = CREST_VELOCITY
+    forced_zone: str = "crest"
+
+    def __post_init__(self) -> None:
+        if self.viscosity <= 0:
+            raise ParameterError(f"'viscosity' must be positive. Got {self.viscosity}.")
+        if self.forced_zone not in ("crest", "volume"):
+            raise ParameterError(f"'forced_zone' must be 'crest' or 'volume'. Got {self.forced_zone!r}.")
+
+
+HILL_FLOW = FlowConditions()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,15 @@ change that a full, unrelaxed update would still make: when it is above the tole
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import BaseFlow, squashed
+from sobolev_novelty.turbulence.data import HILL_FLOW, BaseFlow, FlowConditions, squashed
 from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult, flow_tensors
 from sobolev_novelty.turbulence.momentum import momentum_system
 from sobolev_novelty.turbulence.newton import newton
@@ -31,6 +31,7 @@ class FeedbackSolver:
     Parameters
     ----------
     base : BaseFlow
+    conditions : FlowConditions
     relaxation : float
         Share of a new stress that is taken in each outer step.
     limit : float
@@ -41,8 +42,6 @@ class FeedbackSolver:
         Outer steps.
     tolerance : float
         Relative change of the stress at which the pair counts as converged.
-    report : callable, optional
-        Called with the outer step and the change.
     """
 
     name = "feedback"
@@ -50,13 +49,13 @@ class FeedbackSolver:
     def __init__(
         self,
         base: BaseFlow,
+        conditions: FlowConditions = HILL_FLOW,
         *,
         relaxation: float = 0.3,
         limit: float = 1.0,
         smallest_factor: float = 0.1,
         max_steps: int = 25,
         tolerance: float = 1e-3,
-        report: Callable[[int, float], None] | None = None,
     ) -> None:
         if not 0 < relaxation <= 1:
             raise ParameterError(f"'relaxation' must lie in (0, 1]. Got {relaxation}.")
@@ -66,8 +65,7 @@ class FeedbackSolver:
         self.smallest_factor = smallest_factor
         self.max_steps = max_steps
         self.tolerance = tolerance
-        self.report = report
-        self.inner = EmbeddedSolver(base)
+        self.inner = EmbeddedSolver(base, conditions)
 
     def update(self, closure: Closure, alpha: float, U: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Factor of ν_t (n_cells,) and explicit stress (n_cells, 3) of a closure at a velocity (n_cells, 2)."""
@@ -81,11 +79,11 @@ class FeedbackSolver:
         b *= np.minimum(1.0, self.limit / np.maximum(norm, 1e-300))[:, None, None]
         return factor, inner.stress_of(b, alpha)
 
-    def solve(self, closure: Closure | None = None, alpha: float = 1.0) -> FlowResult:
+    def solve(self, closure: Closure | None = None, alpha: float = 1.0, on_progress: OnProgress = silent) -> FlowResult:
         """Mean flow in balance with its own closure stress; ``residual`` is the stress change left."""
         inner = self.inner
         if closure is None:
-            return inner.solve()
+            return inner.solve(on_progress=on_progress)
         begin = time.perf_counter()
         n, nut = inner.mesh.n_cells, self.base.nut.ravel()
         state = inner.base_state()
@@ -96,16 +94,14 @@ class FeedbackSolver:
         for n_steps in range(1, self.max_steps + 1):
             new_factor, new_stress = self.update(closure, alpha, U)
             change = _relative_change(new_stress, stress, (new_factor - factor) * nut, nut)
-            if self.report is not None:
-                self.report(n_steps, change)
+            on_progress(Step(n_steps, self.max_steps, f"stress change {change:.1e}"))
             if outcome is not None and change < self.tolerance:
                 break
             factor = factor + self.relaxation * (new_factor - factor)
             stress = stress + self.relaxation * (new_stress - stress)
-            system = momentum_system(inner.mesh, factor * nut, U, inner.viscosity, inner.operators)
-            outcome = newton(
-                system, state, system.stress_source(stress), inner.mean_velocity, tolerance=1e-5, max_steps=6
-            )
+            system = momentum_system(inner.mesh, inner.operators, inner.conditions, nut=factor * nut, U=U)
+            source, velocity = system.stress_source(stress), inner.conditions.mean_velocity
+            outcome = newton(system, state, source, velocity, tolerance=1e-5, max_steps=6)
             if not np.isfinite(outcome.residual) or outcome.residual > 1:
                 break
             state = outcome.state

@@ -7,17 +7,16 @@ and its stress a = α1·k·b⊥ then drives a new mean flow.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.progress import OnProgress, Progress, Step, silent
 from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import CREST_VELOCITY, VISCOSITY, BaseFlow, squashed
+from sobolev_novelty.turbulence.data import HILL_FLOW, BaseFlow, FlowConditions, squashed
 from sobolev_novelty.turbulence.mesh import Mesh, Operators, build_mesh, build_operators, velocity_gradient
-from sobolev_novelty.turbulence.momentum import MomentumSystem, momentum_system
+from sobolev_novelty.turbulence.momentum import momentum_system
 from sobolev_novelty.turbulence.newton import NewtonOutcome, State, newton
 
 #: The smallest load step that is tried before a run is given up.
@@ -100,37 +99,18 @@ class EmbeddedSolver:
     Parameters
     ----------
     base : BaseFlow
-    viscosity, mean_velocity : float
-        Kinematic viscosity and the velocity the forcing holds.
-    forced_zone : {"crest", "volume"}
-        Where it holds it.
-    report : callable, optional
-        Called with the load, the Newton step and the residual.
+    conditions : FlowConditions
     """
 
     name = "embedded"
 
-    def __init__(
-        self,
-        base: BaseFlow,
-        *,
-        viscosity: float = VISCOSITY,
-        mean_velocity: float = CREST_VELOCITY,
-        forced_zone: str = "crest",
-        report: Callable[[float, int, float], None] | None = None,
-    ) -> None:
-        if viscosity <= 0:
-            raise ParameterError(f"'viscosity' must be positive. Got {viscosity}.")
+    def __init__(self, base: BaseFlow, conditions: FlowConditions = HILL_FLOW) -> None:
         self.base = base
-        self.viscosity = viscosity
-        self.mean_velocity = mean_velocity
-        self.report = report
+        self.conditions = conditions
         self.mesh = build_mesh(base.nodes)
         self.operators = build_operators(self.mesh)
         U = base.U.reshape(-1, 2)
-        self.system = momentum_system(
-            self.mesh, base.nut.ravel(), U, viscosity, self.operators, forced_zone=forced_zone
-        )
+        self.system = momentum_system(self.mesh, self.operators, conditions, nut=base.nut.ravel(), U=U)
         self.base_tensors = flow_tensors(U, (base.k / base.epsilon).ravel(), self.mesh, self.operators)
 
     def stress(self, closure: Closure, alpha: float) -> FloatArray:
@@ -150,12 +130,14 @@ class EmbeddedSolver:
         forcing = self.system.forcing
         return State(w, float(balance @ forcing / (forcing @ forcing)))
 
-    def solve(self, closure: Closure | None = None, alpha: float = 1.0) -> FlowResult:
+    def solve(self, closure: Closure | None = None, alpha: float = 1.0, on_progress: OnProgress = silent) -> FlowResult:
         """Mean flow under a closure; without one, the base model's own flow in this discretisation."""
         stress = np.zeros((self.mesh.n_cells, 3)) if closure is None else self.stress(closure, alpha)
-        return self.solve_stress(stress)
+        return self.solve_stress(stress, on_progress=on_progress)
 
-    def solve_stress(self, stress: FloatArray, *, tolerance: float = 1e-8) -> FlowResult:
+    def solve_stress(
+        self, stress: FloatArray, *, tolerance: float = 1e-8, on_progress: OnProgress = silent
+    ) -> FlowResult:
         """Mean flow under a frozen stress (n_cells, 3), by load steps that shrink where Newton's method fails."""
         begin = time.perf_counter()
         source = self.system.stress_source(stress)
@@ -163,7 +145,7 @@ class EmbeddedSolver:
         n_steps = 0
         while True:
             target = min(1.0, load + step)
-            outcome = self._newton(self.system, state, target, source, tolerance if target == 1.0 else 1e-4)
+            outcome = self._newton(state, target, source, tolerance if target == 1.0 else 1e-4, on_progress)
             n_steps += outcome.n_steps
             if outcome.is_converged:
                 state, load = outcome.state, target
@@ -175,11 +157,13 @@ class EmbeddedSolver:
                     return self.result(outcome, n_steps, time.perf_counter() - begin)
 
     def _newton(
-        self, system: MomentumSystem, state: State, load: float, source: FloatArray, tolerance: float
+        self, state: State, load: float, source: FloatArray, tolerance: float, on_progress: OnProgress
     ) -> NewtonOutcome:
-        report = self.report
-        inner = None if report is None else (lambda step, size: report(load, step, size))
-        return newton(system, state, load * source, self.mean_velocity, tolerance=tolerance, report=inner)
+        def tell(step: Progress) -> None:
+            on_progress(Step(step.done, step.total, f"load {load:g}, {step.note}"))
+
+        velocity = self.conditions.mean_velocity
+        return newton(self.system, state, load * source, velocity, tolerance=tolerance, on_progress=tell)
 
     def result(self, outcome: NewtonOutcome, n_steps: int, seconds: float) -> FlowResult:
         """Fields of a Newton outcome in the mesh's shape."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.turbulence.data import HILL_FLOW, FlowConditions
 from sobolev_novelty.turbulence.mesh import build_mesh
 
 _DIMENSIONS = {
@@ -55,8 +56,7 @@ class FoamCase:
     ----------
     nodes : ndarray of shape (rows + 1, columns + 1, 2)
     model : {"kEpsilon", "kOmegaSST", "sobolevClosure"}
-    viscosity, mean_velocity : float
-    forced_zone : {"crest", "volume"}
+    conditions : FlowConditions
     start : mapping of field names to arrays of shape (rows, columns[, 2]), optional
         Fields not named start uniform.
     closure : Closure, optional
@@ -70,9 +70,7 @@ class FoamCase:
 
     nodes: FloatArray
     model: str
-    viscosity: float
-    mean_velocity: float
-    forced_zone: str = "crest"
+    conditions: FlowConditions = HILL_FLOW
     start: Mapping[str, FloatArray] | None = None
     closure: Closure | None = None
     alpha: float = 1.0
@@ -169,7 +167,7 @@ def _write_fields(folder: Path, case: FoamCase) -> None:
                 rows = [repr(value) for value in values.ravel().tolist()]
                 inner = "nonuniform List<scalar> " + _block(rows, len(rows))
         else:
-            inner = f"uniform ({case.mean_velocity} 0 0)" if name == "U" else f"uniform {_START[base][name]}"
+            inner = f"uniform ({case.conditions.mean_velocity} 0 0)" if name == "U" else f"uniform {_START[base][name]}"
         kind = "volVectorField" if name == "U" else "volScalarField"
         sides = "inlet { type cyclic; } outlet { type cyclic; } sides { type empty; }"
         walls = f"topWall {{ {wall} }} bottomWall {{ {wall} }}"
@@ -218,8 +216,9 @@ def _write_dictionaries(folder: Path, case: FoamCase) -> None:
         f"deltaT 1;\nwriteControl timeStep;\nwriteInterval {case.n_iterations};\nwriteFormat ascii;\n"
         f"writePrecision 10;\ntimeFormat general;\ntimePrecision 8;\nrunTimeModifiable false;\n{library}"
     )
-    selection = "selectionMode cellZone; cellZone crest;" if case.forced_zone == "crest" else "selectionMode all;"
-    force = f"momentumSource {{ type meanVelocityForce; {selection} fields (U); Ubar ({case.mean_velocity!r} 0 0); }}\n"
+    zone, velocity = case.conditions.forced_zone, case.conditions.mean_velocity
+    selection = "selectionMode cellZone; cellZone crest;" if zone == "crest" else "selectionMode all;"
+    force = f"momentumSource {{ type meanVelocityForce; {selection} fields (U); Ubar ({velocity!r} 0 0); }}\n"
     model = f"simulationType RAS;\nRAS\n{{\nRASModel {case.model};\nturbulence on;\nprintCoeffs off;\n"
     if case.model == "sobolevClosure":
         if case.closure is None:
@@ -230,7 +229,7 @@ def _write_dictionaries(folder: Path, case: FoamCase) -> None:
         "system/fvSchemes": _SCHEMES,
         "system/fvSolution": _SOLUTION.format(tolerance=case.tolerance),
         "system/fvOptions": force,
-        "constant/transportProperties": f"transportModel Newtonian;\nnu {case.viscosity!r};\n",
+        "constant/transportProperties": f"transportModel Newtonian;\nnu {case.conditions.viscosity!r};\n",
         "constant/turbulenceProperties": model + "}\n",
     }
     for name, text in texts.items():

@@ -26,8 +26,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.turbulence.mesh import Mesh, Operators, Sparse, build_operators, diagonal
+from sobolev_novelty.turbulence.data import FlowConditions
+from sobolev_novelty.turbulence.mesh import Mesh, Operators, Sparse, diagonal
 
 #: Relaxation of the momentum equation in the OpenFOAM case; it scales the Rhie–Chow term.
 RELAXATION = 0.7
@@ -150,13 +150,7 @@ def _momentum_diagonal(mesh: Mesh, nu_face: FloatArray, nu: float, phi: FloatArr
 
 
 def momentum_system(
-    mesh: Mesh,
-    nut: FloatArray,
-    U: FloatArray,
-    nu: float,
-    operators: Operators | None = None,
-    *,
-    forced_zone: str = "crest",
+    mesh: Mesh, ops: Operators, conditions: FlowConditions, *, nut: FloatArray, U: FloatArray
 ) -> MomentumSystem:
     """Assemble the parts that Newton's iteration keeps.
 
@@ -166,14 +160,8 @@ def momentum_system(
         Eddy viscosity, frozen.
     U : ndarray of shape (n_cells, 2)
         Velocity of the base flow, for the Rhie–Chow diagonal.
-    nu : float
-        Kinematic viscosity.
-    forced_zone : {"crest", "volume"}
-        Where the mean velocity is held and the force acts: the first column, as in the OpenFOAM case, or all.
     """
-    if forced_zone not in ("crest", "volume"):
-        raise ParameterError(f"'forced_zone' must be 'crest' or 'volume'. Got {forced_zone!r}.")
-    ops = build_operators(mesh) if operators is None else operators
+    nu = conditions.viscosity
     nu_e = nu + nut
     S = [diagonal(mesh.S[:, i]) for i in range(2)]
     along = [S[i] @ ops.L for i in range(2)]
@@ -186,7 +174,7 @@ def momentum_system(
         pick + diagonal(arm[:, 0]) @ pick @ ops.gradient[0] + diagonal(arm[:, 1]) @ pick @ ops.gradient[1]
         for pick, arm in ((ops.pick_owner, mesh.from_owner), (ops.pick_neighbour, mesh.from_neighbour))
     ]
-    forced = np.arange(mesh.n_cells).reshape(mesh.shape)[:, : 1 if forced_zone == "crest" else None].ravel()
+    forced = np.arange(mesh.n_cells).reshape(mesh.shape)[:, : 1 if conditions.forced_zone == "crest" else None].ravel()
     forcing = np.zeros(mesh.n_cells)
     forcing[forced] = mesh.volumes[forced]
     V = diagonal(mesh.volumes)

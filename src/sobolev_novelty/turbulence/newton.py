@@ -7,7 +7,6 @@ restored by its Schur complement.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +15,7 @@ import scipy.sparse as sp
 import scipy.sparse.linalg as sla
 
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.momentum import MomentumSystem
 
 IntArray = npt.NDArray[np.intp]
@@ -120,7 +120,7 @@ def newton(
     *,
     tolerance: float = 1e-8,
     max_steps: int = 12,
-    report: Callable[[int, float], None] | None = None,
+    on_progress: OnProgress = silent,
 ) -> NewtonOutcome:
     """Solve the equations for one source, from a nearby state.
 
@@ -128,8 +128,8 @@ def newton(
     ----------
     tolerance : float
         Residual norm relative to the driving force.
-    report : callable, optional
-        Called with the step number and the residual.
+    on_progress : callable
+        Called after each step.
     """
     order = nested_dissection(system.mesh.shape)
     n = system.mesh.n_cells
@@ -153,8 +153,7 @@ def newton(
                 break
             length *= 0.5
         w, force, now, size = trial, force + length * extra, following, new_size
-        if report is not None:
-            report(step, size)
+        on_progress(Step(step, max_steps, f"residual {size:.1e}"))
         if not np.isfinite(size) or size > 1e6:
             return NewtonOutcome(State(w, force), float(size), step, False)
         if size < tolerance and abs(mean_row @ w[:n] - mean_velocity) < tolerance * abs(mean_velocity):

@@ -14,17 +14,16 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, SobolevError
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import CREST_VELOCITY, VISCOSITY, BaseFlow
+from sobolev_novelty.turbulence.data import HILL_FLOW, BaseFlow, FlowConditions
 from sobolev_novelty.turbulence.flow import FlowResult
 from sobolev_novelty.turbulence.foam_case import FoamCase, check_nodes, read_field, write_case
 
@@ -170,12 +169,11 @@ class OpenFoamSolver:
     ----------
     base : BaseFlow
         Mesh and frozen fields.
+    conditions : FlowConditions
     n_iterations : int
         At most this many SIMPLE iterations.
     tolerance : float
         Initial residual of all equations at which a run counts as converged.
-    report : callable, optional
-        Called with the iteration and the residual of U_x.
     """
 
     name = "openfoam"
@@ -183,89 +181,53 @@ class OpenFoamSolver:
     def __init__(
         self,
         base: BaseFlow,
+        conditions: FlowConditions = HILL_FLOW,
         *,
-        viscosity: float = VISCOSITY,
-        mean_velocity: float = CREST_VELOCITY,
-        forced_zone: str = "crest",
         n_iterations: int = 4000,
         tolerance: float = 1e-7,
-        report: Callable[[int, float], None] | None = None,
     ) -> None:
         self.base = base
-        self.report = report
         self.template = FoamCase(
             base.nodes,
             "sobolevClosure",
-            viscosity,
-            mean_velocity,
-            forced_zone,
+            conditions,
             {"U": base.U, "p": base.p, "k": base.k, "epsilon": base.epsilon, "nut": base.nut},
             n_iterations=n_iterations,
             tolerance=tolerance,
         )
 
-    def solve(self, closure: Closure | None = None, alpha: float = 1.0) -> FlowResult:
+    def solve(self, closure: Closure | None = None, alpha: float = 1.0, on_progress: OnProgress = silent) -> FlowResult:
         """Mean flow under a frozen closure; without one, under the base model's frozen eddy viscosity."""
         case = replace(
             self.template, closure=closure or Closure((), (), "none"), alpha=alpha, library=str(build_library())
         )
-        return run_case(case, report=self.report)
+        return run_case(case, on_progress)
 
 
-def run_base(
-    model: str,
-    nodes: FloatArray,
-    *,
-    viscosity: float = VISCOSITY,
-    mean_velocity: float = CREST_VELOCITY,
-    forced_zone: str = "crest",
-    n_iterations: int = 10000,
-    tolerance: float = 1e-7,
-    report: Callable[[int, float], None] | None = None,
-) -> tuple[FlowResult, BaseFlow]:
-    """A base model ("kEpsilon" or "kOmegaSST") from a uniform start.
+def run_case(case: FoamCase, on_progress: OnProgress = silent) -> FlowResult:
+    """Write a case, run the solver on it, read velocity and pressure back.
 
-    Returns
-    -------
-    FlowResult
-        Velocity, pressure and how the run ended.
-    BaseFlow
-        All fields, ε = 0.09·k·ω for k–ω SST: what a closure run needs.
+    Parameters
+    ----------
+    on_progress : callable
+        Called after each iteration.
     """
-    case = FoamCase(nodes, model, viscosity, mean_velocity, forced_zone, n_iterations=n_iterations, tolerance=tolerance)
-    with tempfile.TemporaryDirectory(prefix="sobolev-foam-") as scratch:
-        result = run_case(case, Path(scratch), report=report)
-        shape = check_nodes(nodes)
-        last = _last_time(Path(scratch))
-        k, nut = (read_field(last / name, shape) for name in ("k", "nut"))
-        if model == "kEpsilon":
-            epsilon = read_field(last / "epsilon", shape)
-        else:
-            epsilon = 0.09 * k * read_field(last / "omega", shape)
-    return result, BaseFlow(nodes, result.U, k, epsilon, nut, result.p)
-
-
-def run_case(
-    case: FoamCase, folder: Path | None = None, *, report: Callable[[int, float], None] | None = None
-) -> FlowResult:
-    """Write a case, run the solver on it, read the velocity back."""
     if shutil.which(SOLVER) is None:
         raise OpenFoamError("simpleFoam is not on the PATH. Run: apt-get install openfoam; or use the embedded solver.")
     shape = check_nodes(case.nodes)
-    if folder is None:
-        with tempfile.TemporaryDirectory(prefix="sobolev-foam-") as scratch:
-            return run_case(case, Path(scratch), report=report)
-    write_case(folder, case)
-    begin = time.perf_counter()
-    log = _run_solver(folder, report)
-    seconds = time.perf_counter() - begin
-    last = _last_time(folder)
+    with tempfile.TemporaryDirectory(prefix="sobolev-foam-") as scratch:
+        folder = Path(scratch)
+        write_case(folder, case)
+        begin = time.perf_counter()
+        log = _run_solver(folder, case.n_iterations, on_progress)
+        seconds = time.perf_counter() - begin
+        U, p = (read_field(_last_time(folder) / name, shape) for name in ("U", "p"))
     converged = re.search(r"SIMPLE solution converged in (\d+) iterations", log)
     residuals = re.findall(r"Solving for (?:Ux|Uy|p), Initial residual = (\S+?),", log)[-4:]
     forces = re.findall(r"pressure gradient = (\S+)", log)
     return FlowResult(
-        U=read_field(last / "U", shape),
-        p=read_field(last / "p", shape),
+        U=U,
+        p=p,
         force=float(forces[-1]) if forces else np.nan,
         residual=max((float(value) for value in residuals), default=np.nan),
         n_steps=int(converged.group(1)) if converged else case.n_iterations,
@@ -275,7 +237,7 @@ def run_case(
     )
 
 
-def _run_solver(folder: Path, report: Callable[[int, float], None] | None) -> str:
+def _run_solver(folder: Path, n_iterations: int, on_progress: OnProgress) -> str:
     lines: list[str] = []
     iteration = 0
     with subprocess.Popen(
@@ -290,8 +252,9 @@ def _run_solver(folder: Path, report: Callable[[int, float], None] | None) -> st
             lines.append(line)
             if line.startswith("Time = "):
                 iteration = int(float(line.split("=")[1]))
-            elif report is not None and "Solving for Ux" in line:
-                report(iteration, float(line.split("Initial residual =")[1].split(",")[0]))
+            elif "Solving for Ux" in line:
+                residual = float(line.split("Initial residual =")[1].split(",")[0])
+                on_progress(Step(iteration, n_iterations, f"residual {residual:.1e}"))
     log = "".join(lines)
     if process.returncode:
         raise OpenFoamError(f"simpleFoam failed with exit status {process.returncode}: {log.strip()[-600:]}")

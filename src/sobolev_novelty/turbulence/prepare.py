@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.flow import flow_tensors
 from sobolev_novelty.turbulence.foam_case import read_values
 from sobolev_novelty.turbulence.mesh import build_mesh, build_operators
@@ -50,31 +50,29 @@ ARRAY_CHECKSUMS = {
 }
 
 
-def prepare(
-    dsrrans: str | Path, xiao: str | Path, output: str | Path, say: Callable[[str], None] = lambda _: None
-) -> list[Path]:
+def prepare(dsrrans: str | Path, xiao: str | Path, out: str | Path, on_progress: OnProgress = silent) -> list[Path]:
     """Write the array files of case α = 0.8.
 
     Parameters
     ----------
     dsrrans, xiao : path
         Checkouts of github.com/thw1021/DSRRANS and github.com/xiaoh/para-database-for-PIML.
-    output : path
+    out : path
         Folder to write to; afterwards ``SOBOLEV_DATA`` is its parent when it is called ``turbulence``.
     """
-    first, second, target = Path(dsrrans), Path(xiao), Path(output)
+    first, second, target = Path(dsrrans), Path(xiao), Path(out)
     for name, expected in SOURCE_CHECKSUMS.items():
         digest = hashlib.sha256(_bytes(first / name)).hexdigest()
         if digest != expected:
             raise DataError(f"'{first / name}' has sha256 {digest}, not {expected}. Check out commit 2667778.")
-    say("RANS mesh and fields")
+    on_progress(Step(0, 3, "RANS mesh and fields"))
     cells, nodes = structured_mesh(first / _MESH)
     base = {name: read_values(first / _FIELDS / name)[cells] for name in ("U", "k", "epsilon", "nut", "p")}
-    say("DNS mesh and fields")
+    on_progress(Step(1, 3, "DNS mesh and fields"))
     dns_cells, dns_nodes = structured_mesh(second / _XIAO / "constant" / "polyMesh")
     dns_U = read_values(second / _XIAO / "0" / "UDNS")[dns_cells][..., :2]
     dns_tau = read_values(second / _XIAO / "0" / "TauDNS")[dns_cells][..., [0, 1, 3, 5]]
-    say("tensor bases and interpolation")
+    on_progress(Step(2, 3, "tensor bases and interpolation"))
     mesh = build_mesh(nodes)
     state = flow_tensors(
         base["U"][..., :2].reshape(-1, 2), (base["k"] / base["epsilon"]).ravel(), mesh, build_operators(mesh)

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.progress import OnProgress, silent, tracked
 from sobolev_novelty.projection import factor
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import RegressionData, squashed
@@ -55,20 +56,20 @@ def response_data(
     solver: EmbeddedSolver,
     data: RegressionData,
     terms: Sequence[TensorTerm] | None = None,
-    report: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
 ) -> ResponseData:
     """Linear velocity responses at the flow that the target stress produces.
 
     Parameters
     ----------
-    report : callable, optional
-        Called with the number of finished columns and their total.
+    on_progress : callable
+        Called after each term.
     """
     candidates = tuple(dictionary() if terms is None else terms)
     stress = solver.stress_of(data.target[data.structured_cell.ravel()], 1.0)
     reference = solver.solve_stress(stress)
     respond = linear_response(solver, reference, stress)
-    A = term_responses(solver, candidates, respond, report)
+    A = term_responses(solver, candidates, respond, on_progress)
     rows, columns = solver.mesh.shape
     by_cell = np.moveaxis(A.reshape(2, rows, columns, len(candidates)), 0, 2)
     b = np.moveaxis(respond(stress).reshape(2, rows, columns), 0, 2)
@@ -105,16 +106,14 @@ def term_responses(
     solver: EmbeddedSolver,
     terms: Sequence[TensorTerm],
     respond: Callable[[FloatArray], FloatArray],
-    report: Callable[[int, int], None] | None = None,
+    on_progress: OnProgress = silent,
 ) -> FloatArray:
     """Velocity change of each term at unit coefficient, shape (2 · n_cells, n_terms)."""
     T = solver.base_tensors.tensors
     phi = monomials(terms, squashed(solver.base_tensors.invariants))[0]
     A = np.empty((2 * solver.mesh.n_cells, len(terms)))
-    for index, term in enumerate(terms):
+    for index, term in enumerate(tracked(terms, on_progress, "velocity responses")):
         A[:, index] = respond(solver.stress_of(phi[:, index, None, None] * T[:, term.channel], 1.0))
-        if report is not None:
-            report(index + 1, len(terms))
     return A
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sobolev_novelty.evidence.origin import without_folders
+from sobolev_novelty.progress import OnProgress, Step, part_of, silent
 from sobolev_novelty.turbulence import data as hill
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import MeshVelocity
@@ -16,8 +17,6 @@ from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult
 from sobolev_novelty.turbulence.measures import measure
 from sobolev_novelty.turbulence.solvers import FlowSolver
 from sobolev_novelty.turbulence.store import Row, RunStore
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +33,15 @@ class StudyOutcome:
 
 
 def run_closure(
-    key: str, closure: Closure | None, alpha: float, *, solver: FlowSolver, store: RunStore, notes: Mapping[str, Any]
-) -> Row:
+    key: str, closure: Closure | None, alpha: float, *, solver: FlowSolver, store: RunStore, notes: Mapping[str, Any],
+    on_progress: OnProgress = silent,
+) -> Row:  # fmt: skip
     """Run one closure unless its key is stored already; failures are stored too."""
     stored = store.find(key)
     if stored is not None:
         return stored
     try:
-        result = solver.solve(closure, alpha)
+        result = solver.solve(closure, alpha, on_progress)
     except (ArithmeticError, RuntimeError) as error:
         reason = without_folders(f"failed: {error}")
         return store.add(key, {"status": reason, "is_converged": False, "alpha": alpha, **notes})
@@ -74,7 +74,7 @@ def _dns_on(solver: FlowSolver) -> MeshVelocity | None:
     return dns if dns.nodes.shape == solver.base.nodes.shape and np.allclose(dns.nodes, solver.base.nodes) else None
 
 
-def reference_rows(store: RunStore, engine: FlowSolver, say: Say) -> list[tuple[str, Row]]:
+def reference_rows(store: RunStore, engine: FlowSolver, on_progress: OnProgress) -> list[tuple[str, Row]]:
     """DNS, both RANS models, the published closure and the exact target."""
     dns, base = hill.load_dns(mesh="xiao"), hill.load_base_flow()
     stored = {
@@ -88,13 +88,15 @@ def reference_rows(store: RunStore, engine: FlowSolver, say: Say) -> list[tuple[
         if store.find(f"row/{name}") is None:
             numbers = measure(field, reference).to_dict()
             store.add(f"row/{name}", {"measures": numbers, "status": status, "alpha": None})
-    say("published closure")
-    published = hill.load_published()
-    run_closure("row/DSRRANS published", published, 0.7, solver=engine, store=store, notes={"n_terms": 12})
+    run_closure(
+        "row/DSRRANS published", hill.load_published(), 0.7, solver=engine, store=store, notes={"n_terms": 12},
+        on_progress=part_of(Step(0, 2, "published closure"), on_progress),
+    )  # fmt: skip
     if store.find("row/exact target") is None and isinstance(engine, EmbeddedSolver):
-        say("exact target stress")
+        part = part_of(Step(1, 2, "exact target stress"), on_progress)
         data = hill.load_regression()
-        result = engine.solve_stress(engine.stress_of(data.target[data.structured_cell.ravel()], 1.0))
+        target = engine.stress_of(data.target[data.structured_cell.ravel()], 1.0)
+        result = engine.solve_stress(target, on_progress=part)
         store.add("row/exact target", flow_row(None, 1.0, result, engine, {}))
     names = ("DNS", "RANS", "k-epsilon", "DSRRANS published", "exact target")
     return [(name, found) for name in names if (found := store.find(f"row/{name}")) is not None]

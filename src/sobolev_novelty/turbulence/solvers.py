@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import BaseFlow
 from sobolev_novelty.turbulence.feedback import FeedbackSolver
 from sobolev_novelty.turbulence.flow import EmbeddedSolver, FlowResult
 from sobolev_novelty.turbulence.openfoam import OpenFoamSolver
-
-#: Names that :func:`make_solver` knows.
-SOLVERS = ("embedded", "feedback", "openfoam")
 
 
 @runtime_checkable
@@ -26,29 +25,18 @@ class FlowSolver(Protocol):
     def name(self) -> str:
         """Name of the solver, stored with its results."""
 
-    def solve(self, closure: Closure | None = None, alpha: float = 1.0) -> FlowResult:
+    def solve(self, closure: Closure | None = None, alpha: float = 1.0, on_progress: OnProgress = silent) -> FlowResult:
         """Mean flow under a closure; without one, under the base model alone."""
 
 
-def make_solver(name: str, base: BaseFlow, report: Callable[[str], None] | None = None) -> FlowSolver:
-    """A solver by name, telling its progress in words.
+#: All of them, by name.
+SOLVERS: Mapping[str, Callable[[BaseFlow], FlowSolver]] = MappingProxyType(
+    {solver.name: solver for solver in (EmbeddedSolver, FeedbackSolver, OpenFoamSolver)}
+)
 
-    Parameters
-    ----------
-    name : {"embedded", "feedback", "openfoam"}
-    base : BaseFlow
-    report : callable, optional
-        Called with a short text after each step.
-    """
 
-    def say(text: str) -> None:
-        if report is not None:
-            report(text)
-
-    if name == "embedded":
-        return EmbeddedSolver(base, report=lambda load, step, size: say(f"load {load:g}, step {step}: {size:.1e}"))
-    if name == "feedback":
-        return FeedbackSolver(base, report=lambda step, change: say(f"outer step {step}: stress change {change:.1e}"))
-    if name == "openfoam":
-        return OpenFoamSolver(base, report=lambda step, size: say(f"iteration {step}: {size:.1e}"))
-    raise ParameterError(f"'solver' must be one of {', '.join(SOLVERS)}. Got {name!r}.")
+def make_solver(name: str, base: BaseFlow) -> FlowSolver:
+    """A solver by name: "embedded", "feedback" or "openfoam"."""
+    if name not in SOLVERS:
+        raise ParameterError(f"'solver' must be one of {', '.join(SOLVERS)}. Got {name!r}.")
+    return SOLVERS[name](base)

@@ -59,7 +59,7 @@ class RunStore(EvidenceStore):
         declared = self.schema.names("result")
         own = {name: value for name, value in row.items() if name in declared}
         notes = {name: value for name, value in row.items() if name not in declared}
-        values = {"status": "done", **_plain(own), "notes": _plain(notes)}
+        values = {"status": "done", **plain(own), "notes": plain(notes)}
         texts = {name: json.dumps(values[name], allow_nan=False) for name in _JSON if values.get(name)}
         self.insert((key,), {**values, "notes": None, **texts, **circumstances()})
         (stored,) = self.results(self.schema.is_key, (key,))
@@ -74,12 +74,12 @@ def _decoded(row: Row) -> Row:
     return {**notes, **{name: row[name] for name in row if name != "notes"}, **texts, "is_converged": converged}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """JSON values: tuples become lists, nan and infinities None."""
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.progress import OnProgress, Step, part_of, silent
 from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.checks import run_bases
+from sobolev_novelty.turbulence.checks import BASES, run_bases
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.comparison import run_comparison
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
 from sobolev_novelty.turbulence.problem import closure_report
 from sobolev_novelty.turbulence.response import refine, response_data, response_path
-from sobolev_novelty.turbulence.runs import Say, StudyOutcome, reference_rows, run_closure
+from sobolev_novelty.turbulence.runs import StudyOutcome, reference_rows, run_closure
 from sobolev_novelty.turbulence.selection import rule_named
 from sobolev_novelty.turbulence.solvers import FlowSolver, make_solver
 from sobolev_novelty.turbulence.store import Row, RunStore
@@ -46,7 +47,7 @@ def run_study(
     solver: str = "embedded",
     with_grid: bool = True,
     only: Sequence[str] = (),
-    say: Say,
+    on_progress: OnProgress = silent,
 ) -> StudyOutcome:
     """Run what is not stored yet and return all rows.
 
@@ -63,25 +64,25 @@ def run_study(
     """
     study = load_study(experiment)
     store = study_store(study, results)
-    engine = make_solver(solver, hill.load_base_flow(), say)
+    engine = make_solver(solver, hill.load_base_flow())
     if solver != "embedded":
-        return _cross_check(study, store, engine, only, say)
+        return _cross_check(study, store, engine, only, on_progress)
     if "stability" in study:
-        return _run_response(study, store, engine, say)
+        return _run_response(study, store, engine, on_progress)
     if "tree_search" not in study:
         raise DataError(
             f"'{experiment}' has neither [tree_search] nor [stability]. Start from experiments/turbulence_*.toml."
         )
-    return run_comparison(study, store, engine, with_grid, say)
+    return run_comparison(study, store, engine, with_grid, on_progress)
 
 
 def _cross_check(
-    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, only: Sequence[str], say: Say
+    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, only: Sequence[str], on_progress: OnProgress
 ) -> StudyOutcome:
     """Run the stored closures of a study in another solver, under keys that begin with its name."""
-    bases = [name for name in only if name in ("kEpsilon", "kOmegaSST")]
+    bases = [name for name in only if name in BASES]
     if bases:
-        run_bases(store, bases, say)
+        run_bases(store, bases, on_progress)
         return StudyOutcome(study["name"], [(name, store.find(f"base/{name}") or {}) for name in bases], [])
     chosen = [row for row in store.rows() if row["key"].startswith("row/") and row.get("closure")]
     if only:
@@ -89,25 +90,28 @@ def _cross_check(
     if not chosen:
         raise DataError(f"'{store.path}' has no such closures yet. Run the study in the embedded solver first.")
     rows: list[tuple[str, Row]] = []
-    for row in chosen:
+    for number, row in enumerate(chosen):
         name = row["key"].removeprefix("row/")
-        say(f"{name} in {engine.name}")
-        key = f"{engine.name}/{name}"
-        found = run_closure(key, Closure.from_dict(row["closure"]), row["alpha"], solver=engine, store=store, notes={})
+        found = run_closure(
+            f"{engine.name}/{name}", Closure.from_dict(row["closure"]), row["alpha"], solver=engine, store=store,
+            notes={}, on_progress=part_of(Step(number, len(chosen), f"{name} in {engine.name}"), on_progress),
+        )  # fmt: skip
         rows += [(name, row), (f"{name}, {engine.name}", found)]
     return StudyOutcome(study["name"], rows, [])
 
 
-def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver, say: Say) -> StudyOutcome:
+def _run_response(
+    study: Mapping[str, Any], store: RunStore, engine: FlowSolver, on_progress: OnProgress
+) -> StudyOutcome:
     options, limits = study["selection"], study["stability"]
     rules = limits["rules"]
     if any(store.find(f"row/{rule}") is None for rule in rules):
         if not isinstance(engine, EmbeddedSolver):
             raise DataError("The response selection linearises the embedded solver. Run it there.")
         data = hill.load_regression()
-        responses = response_data(engine, data, report=lambda done, total: say(f"velocity responses {done} of {total}"))
-        for name in rules:
-            say(f"{name}: selecting on velocity changes")
+        responses = response_data(engine, data, on_progress=on_progress)
+        for number, name in enumerate(rules):
+            on_progress(Step(number, len(rules), f"{name}: selecting on velocity changes"))
             path, problem = response_path(
                 responses, data, rule_named(name, options["share"]), options["counts"], options["n_folds"]
             )
@@ -126,7 +130,7 @@ def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver,
                 },
             }
             if "refinement" in study:
-                say(f"{name}: refining coefficients in the solver")
+                on_progress(Step(number, len(rules), f"{name}: refining coefficients in the solver"))
                 closure, distances = refine(
                     engine,
                     closure,
@@ -136,9 +140,11 @@ def _run_response(study: Mapping[str, Any], store: RunStore, engine: FlowSolver,
                 )
                 notes["distances"] = distances
                 notes["max_coefficient"] = max(abs(c) for c in closure.coefficients)
-            say(f"{name}: solving")
-            run_closure(f"row/{name}", closure, options["alpha"], solver=engine, store=store, notes=notes)
-    rows = reference_rows(store, engine, say)
+            run_closure(
+                f"row/{name}", closure, options["alpha"], solver=engine, store=store, notes=notes,
+                on_progress=part_of(Step(number, len(rules), f"{name}: solving"), on_progress),
+            )  # fmt: skip
+    rows = reference_rows(store, engine, on_progress)
     rows += [
         (f"{study['name'].removeprefix('turbulence_')}, {name}", found)
         for name in rules

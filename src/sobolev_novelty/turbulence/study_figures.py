@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.progress import OnProgress, Step, part_of, silent
 from sobolev_novelty.turbulence import data as hill, figures
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS
 from sobolev_novelty.turbulence.data import MeshVelocity
 from sobolev_novelty.turbulence.flow import EmbeddedSolver
 from sobolev_novelty.turbulence.problem import closure_problem
-from sobolev_novelty.turbulence.runs import Say
 from sobolev_novelty.turbulence.selection import forward, rule_named
 from sobolev_novelty.turbulence.store import RunStore
 from sobolev_novelty.turbulence.study import load_study, study_store
@@ -23,7 +23,7 @@ from sobolev_novelty.turbulence.study import load_study, study_store
 KINDS = ("fields", "streamlines", "profiles", "wall-shear", "selection")
 
 
-def draw_study(kind: str, experiment: Path, results: Path, output: Path, say: Say) -> list[Path]:
+def draw_study(kind: str, experiment: Path, results: Path, out: Path, on_progress: OnProgress = silent) -> list[Path]:
     """Draw one kind of figure, or all, as PNG.
 
     Returns
@@ -35,13 +35,13 @@ def draw_study(kind: str, experiment: Path, results: Path, output: Path, say: Sa
         raise ParameterError(f"'kind' must be one of {', '.join(KINDS)} or all. Got {kind!r}.")
     study = load_study(experiment)
     store = study_store(study, results, read_only=True)
-    output.mkdir(parents=True, exist_ok=True)
+    out.mkdir(parents=True, exist_ok=True)
     wanted = KINDS if kind == "all" else (kind,)
-    fields = rows_as_fields(study, store, results / "fields", say) if set(wanted) - {"selection"} else {}
+    fields = rows_as_fields(study, store, results / "fields", on_progress) if set(wanted) - {"selection"} else {}
     written = []
-    for name in wanted:
-        say(f"drawing {name}")
-        path = output / f"{study['name']}_{name}.png"
+    for number, name in enumerate(wanted):
+        on_progress(Step(number, len(wanted), f"drawing {name}"))
+        path = out / f"{study['name']}_{name}.png"
         _figure(name, study, store, fields).savefig(path)
         written.append(path)
     return written
@@ -70,7 +70,9 @@ def _figure(kind: str, study: Mapping[str, Any], store: RunStore, fields: Mappin
     return figures.selection_curves(paths, held_out)
 
 
-def rows_as_fields(study: Mapping[str, Any], store: RunStore, cache: Path, say: Say) -> dict[str, MeshVelocity]:
+def rows_as_fields(
+    study: Mapping[str, Any], store: RunStore, cache: Path, on_progress: OnProgress
+) -> dict[str, MeshVelocity]:
     """Velocity of every row of a study, DNS and RANS first; closures are solved again unless their field is kept."""
     closures = list(CLOSURE_ROWS) if "tree_search" in study else list(study["stability"]["rules"])
     missing = [name for name in closures if store.find(f"row/{name}") is None]
@@ -79,14 +81,14 @@ def rows_as_fields(study: Mapping[str, Any], store: RunStore, cache: Path, say: 
     fields = {"DNS": hill.load_dns(mesh="xiao"), "RANS": hill.load_sst(mesh="xiao")}
     solver: EmbeddedSolver | None = None
     cache.mkdir(parents=True, exist_ok=True)
-    for name in closures:
+    for number, name in enumerate(closures):
         row = store.find(f"row/{name}")
         assert row is not None
         path = cache / f"{study['name']}_{name}_{row['created'].replace(':', '')}.npz"
         if not path.is_file():
-            say(f"{name}: solving again")
+            part = part_of(Step(number, len(closures), f"{name}: solving again"), on_progress)
             solver = EmbeddedSolver(hill.load_base_flow()) if solver is None else solver
-            result = solver.solve(Closure.from_dict(row["closure"]), row["alpha"])
+            result = solver.solve(Closure.from_dict(row["closure"]), row["alpha"], part)
             np.savez_compressed(path, U=result.U)
         with np.load(path) as kept:
             fields[name] = MeshVelocity(hill.load_base_flow().nodes, kept["U"])

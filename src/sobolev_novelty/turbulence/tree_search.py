@@ -11,7 +11,6 @@ every sample (up to the discrete divergence), so this *is* the novelty against a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +19,7 @@ from sobolev_novelty.batch import novelty_penalty
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.guidance import weakest_term
+from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import residuals_of_factor
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import SobolevGuidance
@@ -91,7 +91,6 @@ class TreeSearchResult:
     indices: list[int]
     best: ScoredSet
     history: tuple[float, ...]
-    n_evaluated: int
 
 
 @dataclass(slots=True)
@@ -160,14 +159,14 @@ def tree_search(
     problem: ClosureProblem,
     options: TreeSearch,
     rng: np.random.Generator,
-    report: Callable[[int, float], None] | None = None,
+    on_progress: OnProgress = silent,
 ) -> TreeSearchResult:
     """Search for the term set with the best score.
 
     Parameters
     ----------
-    report : callable, optional
-        Called after each round with its number and the best score so far.
+    on_progress : callable
+        Called after each round.
     """
     evaluator = _Evaluator(problem, options)
     by_shape = _moves(problem)
@@ -186,12 +185,11 @@ def tree_search(
         if champion is None or best.guided > champion.guided:
             champion = best
         history.append(champion.guided)
-        if report is not None:
-            report(round_number, champion.guided)
+        on_progress(Step(round_number, options.n_rounds, f"best score {champion.guided:.4f}"))
     assert champion is not None
     indices = sorted(champion.terms)
     closure = problem.closure(indices, options.name)
-    return TreeSearchResult(closure, indices, champion, tuple(history), len(evaluator.seen))
+    return TreeSearchResult(closure, indices, champion, tuple(history))
 
 
 def _best_of(pool: set[TermSet], evaluator: _Evaluator) -> ScoredSet:
