@@ -57,8 +57,10 @@ class Pruned:
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
-    """Terms in the order in which their deletion is tried: those that do not qualify (ν ≤ τ) first, and of each kind
-    the one with the smallest independent contribution |b| ν ‖Ψ‖ first.
+    """Terms in the order in which their deletion is tried.
+
+    Those that do not qualify (ν ≤ τ) come first, and of each kind the one with the smallest independent contribution
+    |b| ν ‖Ψ‖ comes first.
 
     Examples
     --------

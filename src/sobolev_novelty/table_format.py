@@ -95,7 +95,7 @@ class TextLayout:
 
 
 def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "") -> TextLayout:
-    """The layout of a text that starts with ``head``.
+    r"""The layout of a text that starts with ``head``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
 
     Examples
     --------
-    >>> layout_of(b"mass;speed\\n1,5;2\\n", TableFormat(), "data.csv").names
+    >>> layout_of(b"mass;speed\n1,5;2\n", TableFormat(), "data.csv").names
     ('mass', 'speed')
     """
     text, encoding, notes = _decoded(head, written, source)

@@ -53,6 +53,7 @@ class Programs:
 
     @property
     def n_programs(self) -> int:
+        """Number of programs in the population."""
         return len(self.offsets) - 1
 
 

@@ -46,6 +46,7 @@ class ChosenClosure:
 def run_comparison(
     study: Mapping[str, Any], store: RunStore, engine: FlowSolver, with_grid: bool, say: Say
 ) -> StudyOutcome:
+    """Run what the comparison still lacks: reference rows, the closures and, if wanted, the grid around them."""
     rows = reference_rows(store, engine, say)
     missing = [row for row in CLOSURE_ROWS if store.find(f"row/{row}") is None]
     if missing:
