@@ -139,8 +139,8 @@ class TableFile:
         kind = ("", *suffixes)[-2 if compression else -1]
         if kind not in (*_TEXT, *_PARQUET) and written.separator is None:
             raise DataError(
-                f"The kind of '{path}' is not known by its name. Use .csv, .tsv, .txt or .parquet (text may be "
-                "compressed, .csv.gz), or say what separates the columns ('separator').",
+                f"The name of '{path}' does not say what kind of file it is. Use .csv, .tsv, .txt or .parquet (text "
+                "may be compressed, .csv.gz), or say what separates the columns ('separator').",
                 arguments=["separator"],
             )
         return cls(str(path), kind, compression, path)

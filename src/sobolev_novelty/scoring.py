@@ -93,7 +93,7 @@ def expected_error(error: float, complexity: int, n_rows: float) -> float:
     twenty nodes the factor is 1.04. It is bounded where there are fewer rows than nodes.
 
     n counts distinct rows of positive weight, whatever their weights. A copy brings nothing to fit, so a table given
-    twice is no longer than given once. And weights are how well a row is known: divided by its standard error every
+    twice counts once. And weights are how well a row is known: divided by its standard error every
     residual is one of n equally good ones, however unequal the weights are, so each row is one degree of freedom.
 
     Examples

@@ -82,7 +82,7 @@ def _problem(code: list[int], n_features: int, n_constants: int) -> str:
         open_operands += arity - 1
     if open_operands:
         return "ends early: operands are missing"
-    return "" if code.count(CONSTANT) == n_constants else "has another number of constants than its offsets say"
+    return "" if code.count(CONSTANT) == n_constants else "has a different number of constants than its offsets say"
 
 
 def _as_float(values: Any, name: str) -> FloatArray:
