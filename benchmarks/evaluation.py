@@ -38,7 +38,7 @@ def operon(trees: list[Any], X: Any) -> tuple[Any, Any]:
 
 
 def measures(repeats: int) -> tuple[list[Measure], dict[str, float]]:
-    """The three lines of the table about evaluation, and million node·rows a second of every evaluator."""
+    """The three lines of the table about evaluation, and million node·rows per second of every evaluator."""
     trees = random_trees(0, 1000, NAMES)
     programs = compile_programs(trees, NAMES)
     X = sample()

@@ -31,7 +31,7 @@ def curves(repeats: int) -> dict[str, Curve]:
 
 
 def rows(repeats: int) -> Curve:
-    """Million node·rows a second of values and of values + gradient."""
+    """Million node·rows per second of values and of values + gradient."""
     names = [f"x{k}" for k in range(4)]
     curve = []
     for n_rows in (10, 100, 1000, 10_000, 100_000):
@@ -48,7 +48,7 @@ def rows(repeats: int) -> Curve:
 
 
 def novelty_time(n_terms: int, n_features: int, repeats: int, n_candidates: int = 50, n_threads: int = 0) -> float:
-    """Microseconds a candidate, N = 1000, terms of 8 nodes; wall time where threads are counted."""
+    """Microseconds per candidate, N = 1000, terms of 8 nodes; wall time where threads are counted."""
     names = [f"x{k}" for k in range(n_features)]
     X = np.random.default_rng(0).uniform(0.5, 3.0, size=(n_features, 1000))
     programs = compile_programs(random_terms(0, n_terms * n_candidates, names), names)
@@ -58,15 +58,15 @@ def novelty_time(n_terms: int, n_features: int, repeats: int, n_candidates: int 
 
 
 def terms(repeats: int) -> Curve:
-    return [{"x": m, "µs a candidate": novelty_time(m, 5, repeats)} for m in (1, 2, 5, 10, 20, 40, 80)]
+    return [{"x": m, "µs per candidate": novelty_time(m, 5, repeats)} for m in (1, 2, 5, 10, 20, 40, 80)]
 
 
 def features(repeats: int) -> Curve:
-    return [{"x": d, "µs a candidate": novelty_time(5, d, repeats)} for d in (1, 2, 5, 10, 20, 50)]
+    return [{"x": d, "µs per candidate": novelty_time(5, d, repeats)} for d in (1, 2, 5, 10, 20, 50)]
 
 
 def population(repeats: int) -> Curve:
-    return [{"x": n, "µs a candidate": novelty_time(5, 5, repeats, n)} for n in (1, 10, 100, 1000, 3000)]
+    return [{"x": n, "µs per candidate": novelty_time(5, 5, repeats, n)} for n in (1, 10, 100, 1000, 3000)]
 
 
 def threads(repeats: int) -> Curve:

@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 import os
+import random
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("project", deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE)
-settings.load_profile("project")
+#: The fixed profile draws the same examples every time; SOBOLEV_HYPOTHESIS=random draws new ones.
+settings.register_profile("fixed", deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE)
+settings.register_profile("random", settings.get_profile("fixed"), derandomize=False, database=None)
+PROFILE = os.environ.get("SOBOLEV_HYPOTHESIS", "fixed")
+settings.load_profile(PROFILE)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw a seed before Hypothesis reads its option, so that the header names one whatever happens later."""
+    if PROFILE == "random" and config.getoption("--hypothesis-seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    if PROFILE != "random":
+        return []
+    seed = config.getoption("--hypothesis-seed")
+    return [f"Random properties. Repeat this run with: SOBOLEV_HYPOTHESIS=random pytest --hypothesis-seed={seed}"]
 
 
 def find_shared_data() -> Path | None:

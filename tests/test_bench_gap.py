@@ -94,7 +94,7 @@ def test_the_time_limit_is_lifted_afterwards() -> None:
     with time_limit(0.05):
         pass
     time.sleep(0.1)
-    with pytest.raises(TimeoutError), time_limit(0.05):
+    with pytest.raises(TimeoutError, match="More than 0.05 s"), time_limit(0.05):
         time.sleep(1.0)
 
 

@@ -126,7 +126,7 @@ def test_prune_deletes_and_refits(run: Run, table: Path) -> None:
 def test_prune_leaves_rows_outside_the_domain_out_and_says_so(run: Run, table: Path) -> None:
     data = json.loads(run("prune", "sqrt(a) + 3*cos(3*a)", table, "--target", "y", "--json").stdout)
     assert data["deleted"] == []
-    assert "rows took no part" in data["notes"][-1] and data["n_used"] < 200
+    assert "rows were not used" in data["notes"][-1] and data["n_used"] < 200
 
 
 def test_accepts_tells_by_its_exit_code(run: Run, table: Path) -> None:
@@ -154,7 +154,7 @@ def test_accepts_tells_by_its_exit_code(run: Run, table: Path) -> None:
         (("a", "{table}", "--tau", "2"), "--tau must lie between 0 and 1"),
         (("a", "{table}", "--bootstrap", "-1"), "--bootstrap must be at least 0"),
         (("a", "{table}", "--variables", "x9"), "--variables must be one of"),
-        (("a", "{table}", "--latex", "--json"), "exclude each other"),
+        (("a", "{table}", "--latex", "--json"), "cannot be combined"),
         (("a", "{table}", "--out", "{folder}/f.xyz"), "--out must end in .html, .json, .tex, .txt, .png, .svg or .pdf"),
         (("a", "{table}", "--out", "{folder}/none/r.html"), "none' does not exist. Make it, or give another path"),
         (("a", "{table}", "--separator", "::"), "--separator must be one character"),

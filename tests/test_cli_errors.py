@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_opened_is_one_line() -> None:
 
 
 def test_errors_that_nobody_raised_on_purpose_pass_through() -> None:
-    with pytest.raises(KeyError), one_line_errors():
+    with pytest.raises(KeyError, match="a bug"), one_line_errors():
         raise KeyError("a bug")
 
 

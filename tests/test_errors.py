@@ -36,7 +36,7 @@ def test_a_parse_error_points_at_the_character() -> None:
     with pytest.raises(sn.ParseError) as caught:
         sn.parse("x0 + $")
     reason, text, caret = str(caught.value).split("\n")
-    assert reason
+    assert reason == "'$' is not part of a formula."
     assert text.strip() == "x0 + $"
     assert caret.index("^") == text.index("$")
     assert caught.value.position == 5

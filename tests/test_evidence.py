@@ -82,7 +82,9 @@ def test_a_committed_store_opens_after_a_column_is_added(path: Path, tmp_path: P
 
 @pytest.mark.parametrize("path", COMMITTED + STUDIES, ids=lambda path: path.stem)
 def test_a_committed_store_names_no_machine_and_no_folder(path: Path) -> None:
-    for row in (RunStore if path in STUDIES else Store)(path, read_only=True).results():
+    rows = (RunStore if path in STUDIES else Store)(path, read_only=True).results()
+    assert rows
+    for row in rows:
         assert row["host"] is None or re.fullmatch("[0-9a-f]{12}", row["host"])
         assert re.fullmatch(r"[\w ().@-]+, \d+ (CPUs|cores)(, Python [\d.]+)?", row["machine"])
         assert not re.search("/(?:home|work|opt|tmp|root|usr)/", str(row))

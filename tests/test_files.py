@@ -47,8 +47,8 @@ def test_every_kind_of_file_reads_the_same(name: str, tmp_path: Path) -> None:
         ("t.csv", "a,a\n1,2\n", "more than one column named 'a'. Rename them"),
         ("t.csv", "a,b\n1,2\n3,4\n5,6,7\n", "is not a table separated by ',': .*line 4.*Correct that line"),
         ("t.csv", "a,b\n1,2,3\n2,3\n", "more entries than its header"),
-        ("t.json", "{}", "not known by its name. Use .csv"),
-        ("t", "a\n1\n", "not known by its name"),
+        ("t.json", "{}", "does not say what kind of file it is. Use .csv"),
+        ("t", "a\n1\n", "does not say what kind of file it is"),
         ("t.parquet", "no parquet", "cannot be read as parquet"),
         ("t.csv.gz", "not compressed", "cannot be read"),
         ("t.csv.xz", "not compressed", "cannot be read"),
@@ -134,7 +134,7 @@ def test_an_archive_of_two_files_is_refused(tmp_path: Path) -> None:
 
 def test_errors_carry_the_arguments_that_they_name(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("1,2\n3,4\n")
-    with pytest.raises(DataError) as caught:
+    with pytest.raises(DataError, match="holds numbers, not names") as caught:
         read_table(tmp_path / "t.csv")
     assert caught.value.arguments == ("has_header",)
     assert "--" not in str(caught.value)

@@ -222,7 +222,7 @@ HOSTILE = {
     "ends early": program([1, FIRST_VARIABLE]),
     "operands are missing": program([]),
     "refers to a column": program([FIRST_VARIABLE + 3]),
-    "another number of constants": program([CONSTANT], [1.0, 2.0]),
+    "different number of constants": program([CONSTANT], [1.0, 2.0]),
     "than its offsets say": program([FIRST_VARIABLE], [1.0]),
     "longer than the limit": program([6] * MAX_PROGRAM_LENGTH + [FIRST_VARIABLE]),
 }
@@ -230,7 +230,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("backend", ["native", "numpy"])
 @pytest.mark.parametrize("message", HOSTILE)
-def test_programs_that_are_no_tree_are_refused(message: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_programs_that_are_not_trees_are_refused(message: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if backend == "numpy":
         monkeypatch.setattr(kernels, "native", lambda: None)
     X = np.zeros((3, 10))
@@ -246,7 +246,9 @@ def test_offsets_that_leave_the_codes_are_refused(offsets: list[int]) -> None:
     constant_offsets = np.zeros(len(offsets), dtype=np.int64)
     codes = np.array([FIRST_VARIABLE], dtype=np.int32)
     bad = Programs(codes, np.array(offsets, dtype=np.int64), np.zeros(0), constant_offsets, 3)
-    with pytest.raises(KernelError):
+    with pytest.raises(
+        KernelError, match=r"'offsets' must ascend|offsets do not span the codes|has offsets that decrease"
+    ):
         kernels.derivatives(bad, np.zeros((3, 4)))
 
 
@@ -295,22 +297,22 @@ def test_the_compiled_module_checks_its_buffers_itself() -> None:
     read_only = out.copy()
     read_only.flags.writeable = False
     bad_calls = [
-        (arrays, X, 0, out[:, :, :4], 1, -1),
-        (arrays, X, 0, np.zeros((1, 1, 7)), 1, -1),
-        (arrays, X, 1, out, 1, -1),
-        (arrays, X, 5, out, 1, -1),
-        (arrays, X, 0, read_only, 1, -1),
-        (arrays, X, 0, out, 0, -1),
-        (arrays, X.astype(np.float32), 0, out, 1, -1),
-        (arrays, X[:, ::2], 0, out, 1, -1),
-        (arrays, "text", 0, out, 1, -1),
-        (arrays[:3], X, 0, out, 1, -1),
-        ((good.codes.astype(np.int64), *arrays[1:]), X, 0, out, 1, -1),
-        ((good.codes, good.offsets[:1], *arrays[2:]), X, 0, out, 1, -1),
-        ((good.codes, np.array([0, 1 << 40]), *arrays[2:]), X, 0, out, 1, -1),
+        ("'out' has the wrong shape", (arrays, X, 0, out[:, :, :4], 1, -1)),
+        ("'out' has the wrong shape", (arrays, X, 0, np.zeros((1, 1, 7)), 1, -1)),
+        ("'out' has the wrong shape", (arrays, X, 1, out, 1, -1)),
+        ("'order' must be 0, 1 or 2", (arrays, X, 5, out, 1, -1)),
+        ("'out' must be a C-contiguous writable array", (arrays, X, 0, read_only, 1, -1)),
+        ("'n_threads' must be at least 1", (arrays, X, 0, out, 0, -1)),
+        ("'X' has format 'f'", (arrays, X.astype(np.float32), 0, out, 1, -1)),
+        ("'X' must be a C-contiguous array", (arrays, X[:, ::2], 0, out, 1, -1)),
+        ("'X' must be a C-contiguous array", (arrays, "text", 0, out, 1, -1)),
+        ("takes exactly 4 arguments", (arrays[:3], X, 0, out, 1, -1)),
+        ("'codes' has format", ((good.codes.astype(np.int64), *arrays[1:]), X, 0, out, 1, -1)),
+        ("must have the same length", ((good.codes, good.offsets[:1], *arrays[2:]), X, 0, out, 1, -1)),
+        ("do not span the codes", ((good.codes, np.array([0, 1 << 40]), *arrays[2:]), X, 0, out, 1, -1)),
     ]
-    for arguments in bad_calls:
-        with pytest.raises((ValueError, TypeError)):
+    for message, arguments in bad_calls:
+        with pytest.raises((ValueError, TypeError), match=message):
             module.derivatives(*arguments)
     module.derivatives(arrays, X, 0, out, 10_000, 99)
 

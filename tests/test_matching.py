@@ -1,4 +1,4 @@
-"""An equation and a table: which columns take part, what is said of the others, and what the verbs then do."""
+"""An equation and a table: which columns are used, what is said of the others, and what the verbs then do."""
 
 from __future__ import annotations
 

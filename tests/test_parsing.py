@@ -277,7 +277,7 @@ def test_what_is_no_text_is_refused(text) -> None:
 
 
 def test_messages_show_no_control_characters() -> None:
-    with pytest.raises(ParseError) as caught:
+    with pytest.raises(ParseError, match="is not part of a formula") as caught:
         parse("`\x1b[31m\ud800` + \x1b", names=["a"])
     assert str(caught.value).replace("\n", "").isprintable()
 

@@ -210,6 +210,7 @@ def test_ffx_models_are_evaluated_as_ffx_does() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = ffx.FFXRegressor().fit(np.abs(X), Y)
+        assert len(model.models_) > 1
         for found in model.models_:
             np.testing.assert_allclose(
                 evaluate(from_ffx(found), np.abs(FRESH)), found.simulate(np.abs(FRESH)), rtol=1e-9, atol=1e-9

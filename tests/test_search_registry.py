@@ -117,7 +117,7 @@ def test_an_engine_may_be_registered_by_its_place_and_is_imported_when_used() ->
     register_engine("elsewhere", "no_such_package.engine:Engine")
     try:
         assert "elsewhere" in engine_names()
-        with pytest.raises(ImportError):
+        with pytest.raises(ImportError, match="no_such_package"):
             engine_named("elsewhere")
     finally:
         del ENGINES["elsewhere"]

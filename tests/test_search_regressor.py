@@ -201,7 +201,7 @@ def test_linear_algebra_has_as_many_threads_as_n_jobs_during_a_fit_and_its_own_a
         regressor(engine=Watching(), n_jobs=n_jobs).fit(np.arange(40.0)[:, None], np.sin(np.arange(40.0)))
         assert Watching.seen == [{n_jobs}]
         assert n_threads() == {3}
-        with pytest.raises(ParameterError):
+        with pytest.raises(ParameterError, match="'engine' must be one of"):
             regressor(engine="annealing", n_jobs=n_jobs).fit(np.arange(40.0)[:, None], np.arange(40.0))
         assert n_threads() == {3}
 

@@ -151,10 +151,10 @@ def test_a_geometry_outside_its_range_is_refused(options: dict[str, object], mes
             (np.ones((2, 40)), np.ones((2, 1, 40))), {"scales": [np.nan]}, DataError,
             "'scales' must be finite and not negative.",
         ),
-        ((np.ones((2, 40)),), {"geometry": Geometry(1)}, ParameterError, "Arrays carry values only; order 1 needs"),
+        ((np.ones((2, 40)),), {"geometry": Geometry(1)}, ParameterError, "order 1, but .* values only: give order 0"),
         (
             (np.ones((2, 40)), np.ones((2, 1, 40))), {"geometry": Geometry(2)}, ParameterError,
-            "Arrays carry values and gradients; order 2 needs",
+            "order 2, but the arrays hold values and gradients: give order 1",
         ),
     ],
 )  # fmt: skip

@@ -55,7 +55,7 @@ class Broken(Engine[Names]):
         if self.fault == "counts":
             state.n_novelty_calls += 1
         if self.fault == "failures":
-            assert all(np.isfinite(c.nmse) for c in scored)
+            assert all(np.isfinite(c.nmse) for c in scored), "a candidate without a fit"
         if self.fault == "keeps":
             self.memory = scored
         return state
@@ -85,5 +85,5 @@ def test_an_engine_that_oversleeps_is_told_so(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_an_engine_that_cannot_stand_failures_does_not_pass() -> None:
-    with pytest.raises(AssertionError):
+    with pytest.raises(AssertionError, match="a candidate without a fit"):
         check_engine(Broken(fault="failures"), max_evaluations=60)

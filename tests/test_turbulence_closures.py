@@ -89,7 +89,7 @@ def test_folding_the_components_keeps_all_inner_products():
     data = synthetic()
     terms = [term for term in dictionary(3) if term.channel == 1]
     full, folded = term_arrays(terms, data.inputs, data.tensors), channel_arrays(terms, data.inputs, data.tensors)
-    for a, b in zip(full, folded):
+    for a, b in zip(full, folded, strict=True):
         long, short = a.reshape(len(terms), -1), b.reshape(len(terms), -1)
         np.testing.assert_allclose(long @ long.T, short @ short.T, rtol=1e-10)
 

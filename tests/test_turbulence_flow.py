@@ -138,7 +138,9 @@ def test_profiles_interpolate_linearly():
     nodes = wavy_nodes(height=0.0)
     centres = build_mesh(nodes).centres.reshape(12, 16, 2)
     U = np.stack([centres[..., 1], 0 * centres[..., 1]], axis=-1)
-    for _, y, values in profiles(MeshVelocity(nodes, U), (0.0, 2.0)):
+    drawn = list(profiles(MeshVelocity(nodes, U), (0.0, 2.0)))
+    assert [station for station, _, _ in drawn] == [0.0, 2.0]
+    for _, y, values in drawn:
         np.testing.assert_allclose(values[:, 0], y)
 
 

@@ -104,7 +104,7 @@ def test_the_data_of_the_package_are_those_prepared_from_the_repositories():
     for name in ("invariants", "tensors", "target", "structured_cell"):
         np.testing.assert_array_equal(getattr(shipped, name), getattr(prepared, name))
     for mine, theirs in zip(
-        dataclasses.astuple(hill.load_base_flow()), dataclasses.astuple(hill.load_base_flow(folder))
+        dataclasses.astuple(hill.load_base_flow()), dataclasses.astuple(hill.load_base_flow(folder)), strict=True
     ):
         np.testing.assert_array_equal(mine, theirs)
 

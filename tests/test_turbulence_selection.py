@@ -81,6 +81,7 @@ def test_errors_fall_and_factors_agree_with_plain_least_squares():
     problem = closure_problem(data, dictionary(3))
     path = forward(problem, 10)
     errors = [step.mse for step in path.steps]
+    assert len(errors) == 10
     assert all(later <= earlier * (1 + 1e-12) for earlier, later in itertools.pairwise(errors))
     A, b = design_matrix([s.term for s in path.steps], data.inputs, data.tensors), stacked_target(data.target)
     c = np.linalg.lstsq(A, b, rcond=None)[0]

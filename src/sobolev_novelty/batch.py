@@ -109,7 +109,7 @@ def novelties(
 def novelties_of(
     candidates: Sequence[Sequence[Term]], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY, *, n_jobs: int = 1
 ) -> list[TermNovelties]:
-    """Novelty of every term of candidates whose terms are at hand."""
+    """Novelty of every term of candidates that are already split into terms."""
     found = evaluated([[term.expression for term in terms] for terms in candidates], sample, geometry, n_jobs=n_jobs)
     results = []
     end = 0

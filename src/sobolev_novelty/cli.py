@@ -75,7 +75,7 @@ def _print_report(report: NoveltyReport) -> None:
 
 
 def _print_notes(notes: Sequence[str]) -> None:
-    """Notes that belong to no result, beside it: on standard error."""
+    """Notes that are not part of the result go to standard error."""
     for note in notes:
         typer.echo(f"Note: {note}", err=True)
 
@@ -115,7 +115,7 @@ def report(
 
     with one_line_errors(as_json):
         if latex and as_json:
-            raise ParameterError("--latex and --json exclude each other. Choose one.")
+            raise ParameterError("--latex and --json cannot be combined. Choose one.")
         paths = [*(out or []), *(path for path in (html, plot) if path is not None)]
         _check_report_paths(paths)
         options = measure.arguments() | {"coordinates": "raw" if raw else "standardized"}
@@ -182,7 +182,7 @@ def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]
 def prune(
     equation: EquationOptions, written: FormatOptions, measure: MeasureOptions, as_json: JsonOption = False
 ) -> None:
-    """Delete unsupported terms of EQUATION and refit the others, never worse by accuracy and length together."""
+    """Delete unsupported terms of EQUATION and refit the others, unless accuracy and length together get worse."""
     from sobolev_novelty.render.progress_bar import progress_bar
 
     with one_line_errors(as_json):
@@ -219,7 +219,7 @@ def accepts(
 @with_groups
 def fit(
     data: TableArgument,
-    target: Annotated[str, typer.Option(help="Column to be explained.")],
+    target: Annotated[str, typer.Option(help="Column to predict.")],
     written: FormatOptions,
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
@@ -227,8 +227,8 @@ def fit(
     engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
-    evaluations: Annotated[int | None, typer.Option(help="Largest number of forms that are fitted.")] = None,
-    complexity: Annotated[int | None, typer.Option(help="Nodes of the largest equation.")] = None,
+    evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
+    complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,

@@ -55,7 +55,7 @@ class FormatOptions:
     )
 
     def table_format(self) -> TableFormat:
-        """The same for the library."""
+        """These options as the library's :class:`TableFormat`."""
         from sobolev_novelty.table_format import TableFormat
 
         return TableFormat(self.separator, self.decimal, self.encoding, not self.no_header)
@@ -113,7 +113,7 @@ class MeasureOptions:
     tau: Annotated[float | None, typer.Option(help="Threshold of the verdict. Default: 1/√10.")] = None
 
     def arguments(self) -> dict[str, Any]:
-        """The same for the library."""
+        """These options as keyword arguments of the library's functions."""
         return {"order": self.order} | ({} if self.tau is None else {"tau": self.tau})
 
 

@@ -42,10 +42,12 @@ class Sample:
 
     @property
     def n_features(self) -> int:
+        """Number of input columns, d."""
         return int(self.X.shape[0])
 
     @property
     def n_samples(self) -> int:
+        """Number of rows, N."""
         return int(self.X.shape[1])
 
     def scales(self) -> FloatArray:

@@ -68,7 +68,7 @@ class ParseError(SobolevError, ValueError):
 
 
 def _printable(text: str) -> str:
-    """Line breaks, terminal escapes and lone surrogates as blanks: a message is shown, whatever the text holds."""
+    """Line breaks, terminal escapes and lone surrogates as spaces: a message is shown, whatever the text holds."""
     return "".join(character if character.isprintable() else " " for character in text)
 
 

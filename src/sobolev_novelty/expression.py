@@ -175,7 +175,7 @@ class Expression:
         return Expression._trusted(self.tokens[start : self.end(start)])
 
     def replace(self, start: int, other: Expression) -> Expression:
-        """This expression with the subtree at ``start`` replaced by ``other``."""
+        """A copy with the subtree at ``start`` replaced by ``other``."""
         return Expression._trusted(self.tokens[:start] + other.tokens + self.tokens[self.end(start) :])
 
     def fold(self, leaf: Callable[[float | str], T], node: Callable[[Operator, tuple[T, ...]], T]) -> T:
@@ -243,7 +243,7 @@ def numbered_index(name: str) -> int | None:
 
 
 def is_renumbered(name: str) -> bool:
-    """Whether the parser may read this plain name as another spelling of x0, x1, …"""
+    """Whether the parser may read this plain name as another spelling of a numbered one (x0, x1, …)."""
     return not name.startswith("x") or name.startswith("x_") if _NUMBERED_NAME.match(name) else False
 
 

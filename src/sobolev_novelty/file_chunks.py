@@ -28,7 +28,7 @@ def is_large(path: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class FileChunks:
-    """A table in a file, to be read some rows at a time, as often as wanted.
+    r"""A table in a file, to be read some rows at a time, as often as wanted.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class FileChunks:
     --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "data.csv"
-    >>> _ = path.write_text("a,b\\n1,2\\n3,4\\n5,6\\n")
+    >>> _ = path.write_text("a,b\n1,2\n3,4\n5,6\n")
     >>> [(len(table), table.first_row) for table in FileChunks(path, 2).tables()]
     [(2, 0), (1, 2)]
     """

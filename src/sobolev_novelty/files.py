@@ -57,6 +57,7 @@ class Table:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Names of the columns, from left to right."""
         return tuple(str(name) for name in self.frame.columns)
 
     def __len__(self) -> int:
@@ -138,8 +139,8 @@ class TableFile:
         kind = ("", *suffixes)[-2 if compression else -1]
         if kind not in (*_TEXT, *_PARQUET) and written.separator is None:
             raise DataError(
-                f"The kind of '{path}' is not known by its name. Use .csv, .tsv, .txt or .parquet (text may be "
-                "compressed, .csv.gz), or say what separates the columns ('separator').",
+                f"The name of '{path}' does not say what kind of file it is. Use .csv, .tsv, .txt or .parquet (text "
+                "may be compressed, .csv.gz), or say what separates the columns ('separator').",
                 arguments=["separator"],
             )
         return cls(str(path), kind, compression, path)
@@ -152,6 +153,7 @@ class TableFile:
 
     @property
     def is_parquet(self) -> bool:
+        """Whether the content is a parquet file; otherwise it is text."""
         return self.suffix in _PARQUET
 
     @property
@@ -229,7 +231,7 @@ _OPENERS: dict[str | None, Callable[[Any], Any]] = {
 
 
 def read_table(source: str | Path | IO[bytes], written: TableFormat | None = None) -> Table:
-    """Read a table.
+    r"""Read a table.
 
     Parameters
     ----------
@@ -242,7 +244,7 @@ def read_table(source: str | Path | IO[bytes], written: TableFormat | None = Non
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
-    >>> _ = path.write_text("mass;speed\\n1,5;2\\n3;4\\n")
+    >>> _ = path.write_text("mass;speed\n1,5;2\n3;4\n")
     >>> table = read_table(path)
     >>> table.columns, table.numbers("mass").tolist()
     (('mass', 'speed'), [1.5, 3.0])

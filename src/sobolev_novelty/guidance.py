@@ -57,8 +57,10 @@ class Pruned:
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
-    """Terms in the order in which their deletion is tried: those that do not qualify (ν ≤ τ) first, and of each kind
-    the one with the smallest independent contribution |b| ν ‖Ψ‖ first.
+    """Terms in the order in which their deletion is tried.
+
+    Those that do not qualify (ν ≤ τ) come first, and of each kind the one with the smallest independent contribution
+    |b| ν ‖Ψ‖ comes first.
 
     Examples
     --------
@@ -115,7 +117,7 @@ def prune(
     rejected term is not tried again. Where a refit does not raise the score the coefficients stay as they were written.
     By the default score, as in the choice of a search, an exact fit is not given up for a shorter approximation.
 
-    Rows where the equation is not finite take no part. Where novelty cannot be computed (fewer than 32 rows) the
+    Rows where the equation is not finite are not used. Where novelty cannot be computed (fewer than 32 rows) the
     equation comes back as it was.
 
     Parameters

@@ -1,6 +1,6 @@
 """An equation matched with the columns of a table, and the verbs ``report``, ``prune`` and ``accepts`` on the pair.
 
-Nothing is left out silently: columns and rows that take no part are named in ``notes``, which end up in the report.
+Nothing is left out silently: columns and rows that are not used are named in ``notes``, which end up in the report.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MatchedEquation:
     sample : Sample
     y : ndarray of shape (n_samples,), optional
     notes : tuple of str
-        Which columns and rows take no part, and why.
+        Which columns and rows are not used, and why.
     """
 
     expression: Expression
@@ -63,7 +63,7 @@ class MatchedEquation:
             raise DataError("The equation is not finite in any row of the data. Check its domain and the columns.")
         r2 = [1.0 - nmse(y, evaluate(e, sample)) for e in (self.expression, result.expression)]
         dropped = int((~rows).sum())
-        note = (f"{dropped} of {len(rows)} rows took no part: the equation is not finite there.",) if dropped else ()
+        note = (f"{dropped} of {len(rows)} rows were not used: the equation is not finite there.",) if dropped else ()
         return Slimmed(self.expression, result, r2[0], r2[1], int(rows.sum()), self.notes + note)
 
     def accepts(self, **options: Any) -> Verdict:
@@ -188,7 +188,7 @@ def streamed_report(
     first = chunks.first()
     columns = _inputs(first, target, features)
     expression = parse(equation, names=columns, variables=variables, dialect=dialect)
-    # A column that takes part without being used weighs in the slopes, so it must be known before the first row counts.
+    # An input that the equation does not use still weighs in the slopes, so it is checked before the first row counts.
     unused = _unused(expression, columns, features)
     unusable = unusable_columns(chunks.tables(unused, on_progress) if unused else (), unused)
     kept, notes = usable_columns(first, columns, unusable)
@@ -209,7 +209,7 @@ def _inputs(table: Table, target: str | None, features: Sequence[str] | None) ->
 
 
 def _unused(expression: Expression, columns: Sequence[str], features: Sequence[str] | None) -> list[str]:
-    """Columns that take part only because nobody said that they do not."""
+    """Inputs that nobody named and the equation does not use."""
     return [] if features is not None else [name for name in columns if name not in expression.variables]
 
 

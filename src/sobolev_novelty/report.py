@@ -74,7 +74,7 @@ class Explanation:
         if not self.parts:
             return f"{self.label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
         parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
-        left = f"leaves {self.residual:.1%} of its length ({self.residual**2:.1%} of its energy)."
+        left = f"leaving {self.residual:.1%} unexplained ({self.residual**2:.1%} of its energy)."
         return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
 
 
@@ -391,7 +391,7 @@ def novelty_of_arrays(
 ) -> NoveltyReport:
     """Sobolev Novelty of terms given as numbers: values and derivatives at the samples.
 
-    For terms that are no expressions, and for vector- or tensor-valued ones.
+    For terms that are not expressions, and for vector- or tensor-valued ones.
 
     Parameters
     ----------

@@ -108,7 +108,7 @@ class SampledTerms:
         )  # fmt: skip
 
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
-        """The same without the sample."""
+        """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
         return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status))
 

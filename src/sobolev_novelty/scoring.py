@@ -87,14 +87,13 @@ def n_distinct_rows(X: FloatArray, y: FloatArray) -> int:
 
 
 def expected_error(error: float, complexity: int, n_rows: float) -> float:
-    """NMSE to expect on new rows, by generalised cross-validation with every node counted as a parameter:
-    ``error / (1 - C/n)²``.
+    """NMSE to expect on new rows: ``error / (1 - C/n)²``, generalised cross-validation with nodes as parameters.
 
     A search chooses nodes as a fit chooses constants; on few rows that alone lowers the error. With a thousand rows and
     twenty nodes the factor is 1.04. It is bounded where there are fewer rows than nodes.
 
     n counts distinct rows of positive weight, whatever their weights. A copy brings nothing to fit, so a table given
-    twice is no longer than given once. And weights are how well a row is known: divided by its standard error every
+    twice counts once. And weights are how well a row is known: divided by its standard error every
     residual is one of n equally good ones, however unequal the weights are, so each row is one degree of freedom.
 
     Examples
@@ -106,11 +105,10 @@ def expected_error(error: float, complexity: int, n_rows: float) -> float:
 
 
 def base_score(error: float, complexity: int, n_rows: float, *, parsimony: float = PARSIMONY) -> float:
-    """R_base of a candidate with this NMSE and node count, fitted to this many distinct rows; 0 where the error is not
-    finite.
+    """R_base of a candidate with this NMSE and node count, fitted to this many distinct rows.
 
-    The one score of the search, of the choice from its front, and of :func:`sobolev_novelty.guidance.prune`.
-    ``n_rows=math.inf`` takes the error as it is.
+    It is 0 where the error is not finite. The one score of the search, of the choice from its front, and of
+    :func:`sobolev_novelty.guidance.prune`. ``n_rows=math.inf`` takes the error as it is.
 
     Examples
     --------

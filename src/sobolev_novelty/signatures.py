@@ -63,8 +63,8 @@ def signatures_of_arrays(
         raise DataError(f"'scales' must be finite and not negative. Got {factor.tolist()}.")
     if geometry.order > 1 or (geometry.order == 1) != (gradients is not None):
         raise ParameterError(
-            f"Arrays carry {'values and gradients' if gradients is not None else 'values only'}; "
-            f"order {geometry.order} needs other ones."
+            f"'geometry' has order {geometry.order}, but the arrays hold "
+            f"{'values and gradients: give order 1' if gradients is not None else 'values only: give order 0'}."
         )
     return stacked(rows, geometry.block_factors(factor))
 

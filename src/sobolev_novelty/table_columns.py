@@ -1,4 +1,4 @@
-"""Which columns and rows of a table take part, and what is said of the others: nothing is left out silently."""
+"""Which columns and rows of a table are used, and what is said of the others: nothing is left out silently."""
 
 from __future__ import annotations
 

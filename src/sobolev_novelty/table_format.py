@@ -18,7 +18,7 @@ from sobolev_novelty.errors import DataError, ParameterError
 HEAD = 2**18
 #: Rows of the head that are looked at.
 _N_ROWS = 200
-#: Columns separated by any number of blanks, as pandas writes it.
+#: Columns separated by any number of spaces, as pandas writes it.
 BLANKS = r"\s+"
 #: In the order of preference where several would do: '1,5;2,5' is two numbers.
 _SEPARATORS = ("\t", ";", ",", "|", BLANKS)
@@ -36,7 +36,7 @@ class TableFormat:
     Parameters
     ----------
     separator : str, optional
-        What separates the columns: one character, ``"tab"``, or ``"space"`` for any number of blanks.
+        What separates the columns: one character, ``"tab"``, or ``"space"`` for any number of spaces.
     decimal : {".", ","}, optional
         The decimal mark.
     encoding : str, optional
@@ -95,7 +95,7 @@ class TextLayout:
 
 
 def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "") -> TextLayout:
-    """The layout of a text that starts with ``head``.
+    r"""The layout of a text that starts with ``head``.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
 
     Examples
     --------
-    >>> layout_of(b"mass;speed\\n1,5;2\\n", TableFormat(), "data.csv").names
+    >>> layout_of(b"mass;speed\n1,5;2\n", TableFormat(), "data.csv").names
     ('mass', 'speed')
     """
     text, encoding, notes = _decoded(head, written, source)
@@ -185,7 +185,7 @@ def _guessed_separator(text: str, suffix: str) -> str:
     usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
     best, best_share = usual, 0.5
     for separator in _SEPARATORS:
-        if separator == BLANKS and suffix in (".csv", ".tsv", ".tab"):  # blanks belong to the entries
+        if separator == BLANKS and suffix in (".csv", ".tsv", ".tab"):  # spaces belong to the entries
             continue
         rows = [row for row in _rows(text.lstrip("#"), separator) if not _is_blank(row)]
         if not rows or len(rows[0]) < 2:

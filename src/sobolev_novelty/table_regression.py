@@ -39,7 +39,7 @@ class FitSummary:
     front : tuple of dict
         complexity, loss, score, min_novelty, mean_novelty, expression (text).
     notes : tuple of str
-        Which columns and rows took no part, and why.
+        Which columns and rows were not used, and why.
     out : str or None
         Where the model is.
     problem : str
@@ -121,7 +121,7 @@ def fit_table(
     data, written
         See :func:`sobolev_novelty.files.read_table`.
     target : str
-        Column to be explained.
+        Column to predict.
     features : sequence of str, optional
         Columns that are inputs; by default all numeric columns but the target, the weights and ``drop``.
     drop : sequence of str

@@ -1,4 +1,4 @@
-"""The contract every engine passes; public, so that engines of others can be tested with it.
+"""The contract every engine passes; public, so that other people's engines can be tested with it.
 
 >>> from sobolev_novelty.search.mcts import MCTS
 >>> check_engine(MCTS(n_rollouts=2), max_evaluations=40)
@@ -104,7 +104,7 @@ def check_is_deterministic(engine: Engine[Any], max_evaluations: int) -> None:
     for guidance in (None, SobolevGuidance()):
         subject = _with_guidance(engine, guidance)
         proposed = [[forms for forms, _ in _rounds(subject, small_problem())] for _ in range(2)]
-        _require(proposed[0] == proposed[1], "The same seed gave other proposals. Draw from 'rng' alone.")
+        _require(proposed[0] == proposed[1], "The same seed gave different proposals. Draw from 'rng' alone.")
         first, second = (_search(subject, small_problem(), max_evaluations) for _ in range(2))
         _require_equal(first, second, "Two searches with the same seed differ. Draw from 'rng' alone.")
 
@@ -148,7 +148,7 @@ def check_state_can_be_pickled(engine: Engine[Any], max_evaluations: int) -> Non
     state = subject.observe(state, [Candidate(form, form, 0.5, 0.5) for form in forms])
     twin, twin_rng = pickle.loads(pickle.dumps((state, rng)))
     ours, theirs = list(subject.propose(state, rng)), list(subject.propose(twin, twin_rng))
-    _require(ours == theirs, "A pickled state proposes other forms.")
+    _require(ours == theirs, "A pickled state proposes different forms.")
 
 
 def check_keeps_to_a_time_budget(engine: Engine[Any], max_evaluations: int) -> None:

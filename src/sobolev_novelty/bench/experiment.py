@@ -80,7 +80,7 @@ class Experiment:
     folder: Path = Path()
 
     def jobs(self) -> Iterator[Job]:
-        """All jobs; the methods of a task stand together, so that an unfinished sweep is still a paired one."""
+        """All jobs; the methods of a task come together, so that an unfinished sweep is still a paired one."""
         for seed in self.seeds:
             for noise in self.noises:
                 for task in self.tasks:

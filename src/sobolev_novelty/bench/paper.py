@@ -25,8 +25,9 @@ def paper_name(method: str) -> str:
 
 
 def paper_row(table: str, method: str) -> tuple[float, ...] | None:
-    """The paper's row for a method in ``qualification``, ``whitebox``, ``blackbox`` or ``ablation``; ``None`` if it has
-    none.
+    """The paper's row for a method; ``None`` if it has none.
+
+    ``table`` is ``qualification``, ``whitebox``, ``blackbox`` or ``ablation``.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Other people's methods on the same splits and budgets, one thread each, judged through ``peers``.
 
-Where a library has no notion of a time budget, the adapter runs rounds until the time is up. Whatever is not set here
+Where a library does not take a time budget, the adapter runs rounds until the time is up. Whatever is not set here
 is the library's default.
 """
 
@@ -119,8 +119,10 @@ def pysindy(X: FloatArray, y: FloatArray, *, seed: int, budget: float, degree: i
 
 @method("ffx")
 def ffx(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResult:
-    """FFX, which has neither a seed nor a time limit: of its front the model with the least error, as its regressor
-    chooses."""
+    """FFX, which has neither a seed nor a time limit.
+
+    Of its front the model with the least error is taken, as its regressor chooses.
+    """
     module = require("ffx", extra="bench")
     model = module.FFXRegressor().fit(X, y)
     return MethodResult(from_ffx(model), evaluations=len(model.models_), sn_calls=0)

@@ -10,14 +10,14 @@ from sobolev_novelty.operators import Operator
 # How tightly a piece of LaTeX holds together. An operand looser than its place wants goes between brackets.
 _SUM, _PRODUCT, _SIGNED, _FRACTION, _POWER, _CLOSED = range(1, 7)
 
-#: Operators whose own notation separates them from what stands around; everything not listed here or below is f(...).
+#: Operators whose own notation separates them from their surroundings; everything not listed here or below is f(...).
 _TIGHTNESS = {
     "add": _SUM, "sub": _SUM, "mul": _PRODUCT, "neg": _SIGNED, "div": _FRACTION, "inv": _FRACTION, "aq": _FRACTION,
     "pow": _POWER, "square": _POWER, "cube": _POWER, "powabs": _POWER,
     "sqrt": _CLOSED, "cbrt": _CLOSED, "sqrtabs": _CLOSED, "abs": _CLOSED,
 }  # fmt: skip
 
-#: What the left and the right operand must at least be; operands of the others stand in braces or brackets already.
+#: What the left and the right operand must at least be; operands of the others are in braces or brackets already.
 _WANTED = {
     "add": (_SUM, _SUM), "sub": (_SUM, _PRODUCT), "mul": (_PRODUCT, _PRODUCT), "neg": (_FRACTION,),
     "pow": (_CLOSED, 0), "square": (_CLOSED,), "cube": (_CLOSED,), "log1p": (_PRODUCT,),
@@ -67,7 +67,7 @@ def _node(op: Operator, args: tuple[_Piece, ...]) -> _Piece:
         texts[-1] = _bracketed(texts[-1], True)
     template = op.latex
     if op.name == "mul" and texts[1][0].isdigit():
-        template = r"{0} \cdot {1}"  # a blank between two numbers would join them
+        template = r"{0} \cdot {1}"  # a space between two numbers would join them
     return template.format(*texts), _TIGHTNESS.get(op.name, _POWER)
 
 

@@ -32,6 +32,7 @@ class NumpyFunction:
     names: tuple[str, ...]
 
     def __call__(self, X: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """The value of the expression at every row of ``X``, whose columns follow ``names``."""
         table = np.asarray(X, dtype=float)
         if table.ndim != 2 or table.shape[1] != len(self.names):
             raise DataError(f"X must have shape (n_samples, {len(self.names)}). Got {table.shape}.")

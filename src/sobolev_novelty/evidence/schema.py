@@ -42,7 +42,7 @@ class Column:
         return f'"{self.name}" {_SQL_TYPES[self.kind]}' + (" NOT NULL" if self.role == "key" else "")
 
     def accepts(self, value: object) -> bool:
-        """Whether a value may stand in this column."""
+        """Whether this column may hold a value."""
         return value is None or isinstance(value, str if self.kind is str else (int, float))
 
 
@@ -89,7 +89,7 @@ class Schema:
 
     @property
     def version(self) -> int:
-        """Grows with every column."""
+        """Number of columns: it grows with each one."""
         return len(self.columns)
 
     def names(self, *roles: Role) -> tuple[str, ...]:

@@ -189,7 +189,7 @@ class EvidenceStore(ABC):
         Returns
         -------
         bool
-            ``False`` if the claim was lost in the meantime (taken over as stale): the other runner's row stands.
+            ``False`` if the claim was lost in the meantime (taken over as stale): the other runner's row is kept.
         """
         values = self._stamped(result)
         assignments = ", ".join(f'"{column}" = ?' for column in values)
@@ -205,7 +205,7 @@ class EvidenceStore(ABC):
         return {**result, "created": datetime.now(UTC).isoformat(timespec="seconds")}
 
     def insert(self, key: Key, result: Mapping[str, Any]) -> bool:
-        """Store a finished row in one step. ``False``: there is a row with this key, and it stands."""
+        """Store a finished row in one step. ``False``: there is already a row with this key, which is kept."""
         values = {**dict(zip(self.schema.names("key"), key, strict=True)), **self._stamped(result)}
         names, places = ", ".join(f'"{name}"' for name in values), ", ".join("?" * len(values))
         with self._connection() as connection:

@@ -46,13 +46,14 @@ def as_offsets(values: npt.ArrayLike, name: str, last: int) -> OffsetArray:
 
 
 def check_threads(n_threads: int) -> int:
+    """The number of threads as a plain ``int``; refuse anything but a positive whole number."""
     if not isinstance(n_threads, int | np.integer) or n_threads < 1:
         raise ParameterError(f"'n_threads' must be a whole number of at least 1. Got {n_threads}.")
     return int(n_threads)
 
 
 def check_programs(programs: Programs, n_features: int) -> None:
-    """Raise where a program is no tree over known operators, columns and constants (the C kernel has its own check)."""
+    """Refuse what is not a tree over known operators, columns and constants (the C kernel has its own check)."""
     codes, offsets, constant_offsets = programs.codes, programs.offsets, programs.constant_offsets
     if len(offsets) < 1 or len(offsets) != len(constant_offsets):
         raise KernelError("'offsets' and 'constant_offsets' must have the same length, at least 1.")
@@ -81,7 +82,7 @@ def _problem(code: list[int], n_features: int, n_constants: int) -> str:
         open_operands += arity - 1
     if open_operands:
         return "ends early: operands are missing"
-    return "" if code.count(CONSTANT) == n_constants else "has another number of constants than its offsets say"
+    return "" if code.count(CONSTANT) == n_constants else "has a different number of constants than its offsets say"
 
 
 def _as_float(values: Any, name: str) -> FloatArray:

@@ -26,6 +26,7 @@ BoolArray = npt.NDArray[np.bool_]
 def derivatives(
     module: ModuleType, programs: Programs, X: FloatArray, order: int, out: FloatArray | None, n_threads: int
 ) -> FloatArray:
+    """Values and derivatives of all programs, (n_programs, rows of this order, N), into ``out`` where it is given."""
     if out is None:
         out = np.empty((programs.n_programs, n_derivative_rows(X.shape[0], order), X.shape[1]))
     _call(module.derivatives, _arrays(programs), X, order, out, n_threads, level())
@@ -33,6 +34,7 @@ def derivatives(
 
 
 def jacobians(module: ModuleType, programs: Programs, X: FloatArray, n_threads: int) -> tuple[FloatArray, FloatArray]:
+    """Values (n_programs, N) and their derivatives with respect to the constants (n_constants, N)."""
     values = np.empty((programs.n_programs, X.shape[1]))
     jacobian = np.empty((len(programs.constants), X.shape[1]))
     _call(module.jacobians, _arrays(programs), X, values, jacobian, n_threads, level())
@@ -50,6 +52,7 @@ def fit(
     n_iterations: int,
     n_threads: int,
 ) -> Fits:
+    """Least squares for sums of terms: :func:`~sobolev_novelty.kernels.numpy_kernel.fit`, compiled."""
     n_candidates = len(term_offsets) - 1
     coefficients = np.zeros(programs.n_programs)
     constants = np.array(programs.constants, dtype=np.float64)
@@ -71,6 +74,7 @@ def novelties(
     with_triangles: bool,
     n_threads: int,
 ) -> Novelties:
+    """Novelty of the terms of every list: :mod:`~sobolev_novelty.kernels.numpy_novelty`, compiled."""
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     outputs = (found.nu, found.lengths, found.rows, found.status, found.triangles, places)
     _call(

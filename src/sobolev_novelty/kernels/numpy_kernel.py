@@ -49,6 +49,7 @@ class FitStatus(IntEnum):
 
     @property
     def sentence(self) -> str:
+        """How the fit ended, for a person."""
         return _FIT_SENTENCES[self]
 
 

@@ -1,6 +1,6 @@
 """Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the definition, in NumPy.
 
-The rules stand in :mod:`~sobolev_novelty.geometry` (which rows and derivatives) and
+The rules are those of :mod:`~sobolev_novelty.geometry` (which rows and derivatives) and
 :mod:`~sobolev_novelty.projection` (what is left of a term beside the others); here they are applied to programs.
 """
 

@@ -1,10 +1,9 @@
 """Programs: expressions as the kernels read them.
 
-A program is its expression's prefix sequence, one ``int32`` a token: an opcode (1 to 255, the operator's row),
-``CONSTANT``, or
-``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants stand apart, in prefix
-order, so that a fit can change them without touching the code. A population is one :class:`Programs`: all codes in a
-row, with offsets.
+A program is its expression's prefix sequence, one ``int32`` per token: an opcode (1 to 255, the operator's row),
+``CONSTANT``, or ``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants are kept
+apart, in prefix order, so that a fit can change them without touching the code. A population is one
+:class:`Programs`: all codes in a row, with offsets.
 """
 
 from __future__ import annotations
@@ -54,6 +53,7 @@ class Programs:
 
     @property
     def n_programs(self) -> int:
+        """Number of programs in the population."""
         return len(self.offsets) - 1
 
 

@@ -33,7 +33,7 @@ def parse(
 ) -> Expression:
     """Read a formula.
 
-    Infix (``**`` or ``^``), function calls (``add(mul(X0, 2.5), sin(X1))``), a blank for a product (``2.0 x0^2``),
+    Infix (``**`` or ``^``), function calls (``add(mul(X0, 2.5), sin(X1))``), a space for a product (``2.0 x0^2``),
     ``pi`` and ``e``, names between backticks where they are not plain words.
 
     Parameters

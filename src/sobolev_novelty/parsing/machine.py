@@ -69,8 +69,8 @@ _FOREIGN = {
     "<": "a comparison", ">": "a comparison", "!": "not an operator here",
     "%": "not an operator here", "&": "not an operator here", "~": "not an operator here",
     "|": "not an operator here: write abs(...)",
-    "'": "a quotation mark: names with blanks stand between backticks",
-    '"': "a quotation mark: names with blanks stand between backticks",
+    "'": "a quotation mark: names with spaces go between backticks",
+    '"': "a quotation mark: names with spaces go between backticks",
     "[": "not a bracket of a formula: use ( ), or x[:,0] for a variable", "]": "not a bracket of a formula: use ( )",
     "{": "not a bracket of a formula: use ( ), or x_{0} for a variable", "}": "not a bracket of a formula: use ( )",
     ".": "attribute access, which is not part of a formula", ":": "not part of a formula", ";": "not part of a formula",
@@ -206,7 +206,7 @@ class Machine:
         if is_spaced and (
             name in self._names or (function is None and (bare in _CONSTANTS or numbered_index(name) is not None))
         ):
-            # A variable, a blank and a bracket: a product.
+            # A variable, a space and a bracket: a product.
             self._name(name, start)
             self._juxtapose(True, start)
             self._open(None, start + len(token) - 1)

@@ -1,6 +1,6 @@
 """Fitted models of other libraries -> expressions, evaluated as their authors do.
 
-One file a library; none of them imports it: a fitted model carries all that is needed. ``from_model`` finds the right
+One file per library; none of them imports it: a fitted model carries all that is needed. ``from_model`` finds the right
 reader by where the model's class was defined.
 """
 

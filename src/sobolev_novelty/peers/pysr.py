@@ -59,7 +59,7 @@ def from_pysr(model: Any, *, index: int | None = None, names: Sequence[str] | No
 
 
 def best_entry(entries: Sequence[FrontEntry]) -> FrontEntry:
-    """PySR's own choice: among losses within 1.5 times the least, the largest drop of log-loss a node."""
+    """PySR's own choice: among losses within 1.5 times the least, the largest drop of log-loss per node."""
     if not entries:
         raise DataError("The hall of fame is empty. Let PySR run longer.")
     import math

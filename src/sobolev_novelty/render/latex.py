@@ -16,7 +16,7 @@ _SPECIAL = {
 
 
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
-    """A booktabs table, one row per term.
+    r"""A booktabs table, one row per term.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> print(report.latex_table().splitlines()[2])
-    Term & $b$ & $\\nu$ & $1/\\nu^2$ & Contribution & Supported \\\\
+    Term & $b$ & $\nu$ & $1/\nu^2$ & Contribution & Supported \\
     """
     has_interval = any("interval" in term for term in data["terms"])
     interval_head = "& 95\\,\\% interval " if has_interval else ""
@@ -47,12 +47,12 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
 
 
 def escape(text: object) -> str:
-    """Any text as LaTeX sets it literally.
+    r"""Any text as LaTeX sets it literally.
 
     Examples
     --------
     >>> escape("a_b & 5 %")
-    'a\\\\_b \\\\& 5 \\\\%'
+    'a\\_b \\& 5 \\%'
     """
     return "".join(_SPECIAL.get(character, character) for character in plain(text))
 

@@ -61,14 +61,17 @@ class Recipe:
 
     @property
     def n_terms(self) -> int:
+        """Number of terms, one program each."""
         return self.programs.n_programs
 
     @property
     def n_blocks(self) -> int:
+        """Rows of values and derivatives that each term has at a sample."""
         return int(n_derivative_rows(self.programs.n_features, self.order))
 
     @property
     def tile_rows(self) -> int:
+        """Rows that are evaluated at a time: enough for one factorisation, few enough for the cache."""
         return max(4 * self.n_terms, 64, min(TILE_ROWS, TILE_NUMBERS // max(1, self.n_terms * self.n_blocks)))
 
 

@@ -47,6 +47,7 @@ class ChosenClosure:
 def run_comparison(
     study: Mapping[str, Any], store: RunStore, engine: FlowSolver, with_grid: bool, on_progress: OnProgress
 ) -> StudyOutcome:
+    """Run what the comparison still lacks: reference rows, the closures and, if wanted, the grid around them."""
     rows = reference_rows(store, engine, on_progress)
     missing = [row for row in CLOSURE_ROWS if store.find(f"row/{row}") is None]
     if missing:

@@ -122,7 +122,7 @@ class RegressionData:
 
     @property
     def inputs(self) -> FloatArray:
-        """x = tanh(I/2), shape (n_samples, 2)."""
+        """Squashed invariants x = tanh(I/2), shape (n_samples, 2)."""
         return squashed(self.invariants)
 
 

@@ -74,7 +74,7 @@ class FlowTensors:
 
 
 def flow_tensors(U: FloatArray, timescale: FloatArray, mesh: Mesh, operators: Operators) -> FlowTensors:
-    """tr S², tr R² and T1, T2, T3 from a velocity field (Appendix D.5.1).
+    """The invariants tr S², tr R² and the tensors T1, T2, T3 of a velocity field (Appendix D.5.1).
 
     Parameters
     ----------
@@ -114,12 +114,12 @@ class EmbeddedSolver:
         self.base_tensors = flow_tensors(U, (base.k / base.epsilon).ravel(), self.mesh, self.operators)
 
     def stress(self, closure: Closure, alpha: float) -> FloatArray:
-        """a = α1·k·b⊥ of a closure at the base flow, shape (n_cells, 3): components 11, 12, 22."""
+        """Stress a = α1·k·b⊥ of a closure at the base flow, shape (n_cells, 3): components 11, 12, 22."""
         b = closure.evaluate(squashed(self.base_tensors.invariants), self.base_tensors.tensors)
         return self.stress_of(b, alpha)
 
     def stress_of(self, b: FloatArray, alpha: float) -> FloatArray:
-        """a = α1·k·b⊥ of given corrections, shape (n_cells, 3, 3), cells in structured order."""
+        """Stress a = α1·k·b⊥ of given corrections, shape (n_cells, 3, 3), cells in structured order."""
         return alpha * self.base.k.ravel()[:, None] * np.stack([b[:, 0, 0], b[:, 0, 1], b[:, 1, 1]], axis=1)
 
     def base_state(self) -> State:

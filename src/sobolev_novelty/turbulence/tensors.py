@@ -29,13 +29,13 @@ COMPONENTS = ((0, 0), (0, 1), (1, 1), (2, 2))
 
 @dataclass(frozen=True, slots=True, order=True)
 class TensorTerm:
-    """The term x1**power1 · x2**power2 · T_(channel + 1).
+    r"""The term x1**power1 · x2**power2 · T_(channel + 1).
 
     Examples
     --------
     >>> term = TensorTerm(1, 11, 1)
     >>> str(term), term.latex
-    ('T2*x1**11*x2', 'x_1^{11}x_2\\\\,\\\\mathbf{T}_2')
+    ('T2*x1**11*x2', 'x_1^{11}x_2\\,\\mathbf{T}_2')
     """
 
     channel: int

@@ -40,7 +40,7 @@ static void leave(void *pointer) {
     free(own);
 }
 
-/* order 0 and 1: out holds 1 or 1 + d rows a program; rows of unused columns are zero. */
+/* order 0 and 1: out holds 1 or 1 + d rows per program; rows of unused columns are zero. */
 static void values_task(void *context, void *pointer, int64_t i) {
     Job *job = context;
     Own *own = pointer;

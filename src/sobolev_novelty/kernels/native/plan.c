@@ -17,7 +17,7 @@ const char *check_population(const Population *p, int64_t n_codes, int64_t n_con
     for (int64_t i = 0; i < p->n_programs; i++) {
         int64_t start = p->offsets[i], end = p->offsets[i + 1], open = 1, constants = 0;
         *bad = i;
-        if (start < 0 || end < start || end > n_codes) return "offsets decrease or leave the codes";
+        if (start < 0 || end < start || end > n_codes) return "has offsets that decrease or leave the codes";
         if (end - start > MAX_PROGRAM_LENGTH) return "is longer than the limit of 100000 nodes. Simplify it first";
         for (int64_t k = start; k < end; k++) {
             int32_t code = p->codes[k];
@@ -36,7 +36,7 @@ const char *check_population(const Population *p, int64_t n_codes, int64_t n_con
         }
         if (open != 0) return "ends early: operands are missing";
         if (p->constant_offsets[i] < 0 || p->constant_offsets[i + 1] - p->constant_offsets[i] != constants)
-            return "has another number of constants than its offsets say";
+            return "has a different number of constants than its offsets say";
         if (end - start > *longest) *longest = end - start;
         if (constants > *most_constants) *most_constants = constants;
     }
