@@ -175,10 +175,35 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
         is_redundant = left <= REDUNDANT
         if not is_redundant.any():
             break
-        # The one that takes the smallest weights to rebuild: what is left is then best conditioned.
-        kept = np.delete(kept, np.argmin(np.where(is_redundant, total, np.inf)))
+        # Of a relation the column goes that takes the smallest weights to rebuild: the rest is then best conditioned.
+        order = np.lexsort((-total, is_redundant))
+        kept = kept[np.sort(order[_independent(U[:, kept[order]], int((~is_redundant).sum()))])]
     nu[live[is_zero]] = 0.0
     return nu, largest_weight <= LARGE_WEIGHT
+
+
+def _independent(U: Extended, n_sure: int) -> npt.NDArray[np.intp]:
+    """Places of the columns that those before do not rebuild up to rounding; the first ``n_sure`` are among them.
+
+    At least one of the others is not, so that whoever asks again and again comes to an end.
+    """
+    k, m = U.shape
+    Q, inverse = np.zeros((k, m), dtype=np.longdouble), np.zeros((m, m), dtype=np.longdouble)
+    taken: list[int] = []
+    for j in range(m):
+        n = len(taken)
+        inside = Q[:, :n].T @ U[:, j]
+        rest = U[:, j] - Q[:, :n] @ inside
+        again = Q[:, :n].T @ rest  # twice is enough for orthogonality to rounding
+        rest, inside = rest - Q[:, :n] @ again, inside + again
+        weights = inverse[:n, :n] @ inside
+        length = np.sqrt(rest @ rest)
+        is_last = j == m - 1 and n == m - 1
+        if n < k and j < n_sure or (length > REDUNDANT * (1.0 + np.abs(weights).sum()) and n < k and not is_last):
+            Q[:, n] = rest / length
+            inverse[:n, n], inverse[n, n] = -weights / length, 1.0 / length
+            taken.append(j)
+    return np.array(taken, dtype=np.intp)
 
 
 def _of_distinct(U: Extended) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -152,11 +152,66 @@ static int32_t representatives(const Wide *U, int32_t m, int32_t *kept, int32_t 
     return n_first;
 }
 
+/* Places (of n, in this order) of the kept columns that those before do not rebuild up to rounding; the first n_sure are among
+ * them, and at least one of the others is not. Returns their number. */
+static int32_t independent(const Wide *U, int32_t m, const int32_t *order, int32_t n, int32_t n_sure, double rounding, Room room,
+                           int32_t *taken) {
+    Wide *Q = room.S, *inverse = room.inverse, *inside = room.total, *weights = room.left;
+    int32_t count = 0;
+    for (int32_t j = 0; j < n; j++) {
+        Wide *q = Q + (int64_t)count * m, total = 0.0;
+        memcpy(q, U + (int64_t)order[j] * m, (size_t)m * sizeof(Wide));
+        memset(inside, 0, (size_t)n * sizeof(Wide));
+        for (int twice = 0; twice < 2; twice++)
+            for (int32_t i = 0; i < count; i++) {
+                Wide part = dot(Q + (int64_t)i * m, q, m);
+                for (int32_t k = 0; k < m; k++) q[k] -= part * Q[(int64_t)i * m + k];
+                inside[i] += part;
+            }
+        for (int32_t i = 0; i < count; i++) {
+            weights[i] = dot(inverse + (int64_t)i * n + i, inside + i, count - i);
+            total += fabsl(weights[i]);
+        }
+        Wide length = sqrtl(dot(q, q, m));
+        int is_last = j == n - 1 && count == n - 1;
+        if (count == m || (j >= n_sure && (!(length > rounding * (1.0 + total)) || is_last))) continue;
+        for (int32_t k = 0; k < m; k++) q[k] /= length;
+        for (int32_t i = 0; i < count; i++) inverse[(int64_t)i * n + count] = -weights[i] / length;
+        inverse[(int64_t)count * n + count] = 1.0 / length;
+        taken[count++] = order[j];
+    }
+    return count;
+}
+
+/* Leave out the redundant ones of the n kept columns; returns how many stay. order and taken hold n places each. */
+static int32_t without_redundant(const Wide *U, int32_t m, int32_t *kept, int32_t n, const Rules *rules, Room room, int32_t *order,
+                                 int32_t *taken) {
+    int32_t n_sure = 0, count;
+    for (int32_t i = 0; i < n; i++)
+        if (!(room.left[i] <= rules->redundant)) order[n_sure++] = i;
+    count = n_sure;
+    for (int32_t i = 0; i < n; i++) {
+        if (!(room.left[i] <= rules->redundant)) continue;
+        int32_t place = count++; /* by falling weights: those that take the smallest to rebuild come last, and go */
+        for (; place > n_sure && room.total[order[place - 1]] < room.total[i]; place--) order[place] = order[place - 1];
+        order[place] = i;
+    }
+    if (n_sure == n) return n;
+    for (int32_t i = 0; i < n; i++) order[i] = kept[order[i]];
+    count = independent(U, m, order, n, n_sure, rules->redundant, room, taken);
+    for (int32_t i = 0; i < count; i++) { /* back into their own order */
+        int32_t place = i;
+        for (; place > 0 && kept[place - 1] > taken[i]; place--) kept[place] = kept[place - 1];
+        kept[place] = taken[i];
+    }
+    return count;
+}
+
 /* 0, 1 where the weights are so large that R should have been found in extended precision, -1 without memory. */
 int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *nu, double *lengths) {
     const size_t square = (size_t)m * (size_t)m;
     Wide *U = malloc((5 * square + 2 * (size_t)m + 1) * sizeof(Wide));
-    int32_t *kept = calloc((size_t)m + 1, sizeof *kept), n = 0;
+    int32_t *kept = calloc(3 * (size_t)m + 1, sizeof *kept), n = 0;
     uint8_t *is_zero = calloc((size_t)m + 1, 1);
     Wide largest = 0.0;
     if (!U || !kept || !is_zero) {
@@ -174,17 +229,15 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
         kept[n++] = j;
     }
     if (n == 1) nu[kept[0]] = 1.0; /* a term alone, whatever rounding says of its unit length */
-    for (n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0; n > 0;) {
-        int32_t redundant = -1;
+    n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0;
+    for (int32_t before = n + 1; n > 0 && n < before;) {
         of_distinct(U, m, kept, n, rules, nu, room);
         for (int32_t i = 0; i < n; i++) {
             largest = fmaxl(largest, room.total[i]);
             is_zero[kept[i]] |= room.left[i] <= rules->rounding;
-            if (room.left[i] <= rules->redundant && (redundant < 0 || room.total[i] < room.total[redundant])) redundant = i;
         }
-        if (redundant < 0) break;
-        memmove(kept + redundant, kept + redundant + 1, (size_t)(n - 1 - redundant) * sizeof *kept);
-        n--;
+        before = n;
+        n = without_redundant(U, m, kept, n, rules, room, kept + m, kept + 2 * m);
     }
     for (int32_t j = 0; j < m; j++)
         if (is_zero[j]) nu[j] = 0.0;
