@@ -12,7 +12,7 @@ from sobolev_novelty.batch import evaluated, normalised_factor
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.geometry import Geometry, Status
-from sobolev_novelty.projection import residuals
+from sobolev_novelty.projection import SAME, residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term
 
@@ -48,7 +48,8 @@ def test_report_batch_and_both_kernels_agree(candidates: list[list[str]], seed: 
         if batch.status is Status.OK:
             expected = residuals(own.Psi)
             # Two terms that differ by δ leave a third one that resembles their difference known to 1e-16/δ (guide.md).
-            nearest = expected.nu[expected.nu > 0.0].min(initial=1.0)
+            distances = np.linalg.svd(expected.R, compute_uv=False)
+            nearest = distances[distances > SAME].min(initial=1.0)
             np.testing.assert_allclose(batch.nu, expected.nu, rtol=0.0, atol=max(1e-9, 1e-15 / nearest))
             np.testing.assert_array_equal(batch.nu == 0.0, expected.nu == 0.0)
             np.testing.assert_allclose(batch.lengths, expected.lengths, rtol=1e-9)

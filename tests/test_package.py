@@ -106,6 +106,29 @@ def test_documents_agree_with_the_project() -> None:
     }
 
 
+def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Layers")[2]
+    assert re.split(r"\s*›\s*", text.split("```")[1].strip()) == layers
+
+
+def test_the_worked_diffs_of_contributing_fit_the_files() -> None:
+    blocks = re.findall(r"```diff\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    n_lines = 0
+    for header, body in re.findall(r"^(--- .*\n\+\+\+ .*)\n((?:(?!--- ).*\n)*)", "".join(blocks), re.MULTILINE):
+        old, new = (line.split()[1] for line in header.splitlines())
+        source = "" if old == "/dev/null" else (ROOT / new.removeprefix("b/")).read_text(encoding="utf-8")
+        assert source or not (ROOT / new.removeprefix("b/")).exists()
+        for line in body.splitlines():
+            if line[0] in " -":
+                assert f"\n{line[1:]}\n" in source, f"{new}: {line}"
+                n_lines += 1
+    assert len(blocks) == 4 and n_lines >= 15
+
+
 def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
     example, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(example.strip().splitlines()) <= 11
