@@ -19,7 +19,7 @@ from sobolev_novelty.expression import Expression, format_number
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One additive part: ``coefficient`` times ``expression`` (the paper's :math:`b_i\\phi_i`)."""
+    r"""One additive part: ``coefficient`` times ``expression`` (the paper's :math:`b_i\phi_i`)."""
 
     coefficient: float
     expression: Expression
@@ -57,7 +57,7 @@ class AdditiveTerms:
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """The :math:`\\phi_i`."""
+        r"""The :math:`\phi_i`."""
         return tuple(term.expression for term in self.terms)
 
     @property

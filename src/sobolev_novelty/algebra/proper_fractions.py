@@ -93,7 +93,7 @@ def _minus(rest: Polynomial, denominator: Polynomial, powers: Monomial, coeffici
 
 
 def _quotient(a: Monomial, b: Monomial) -> Monomial | None:
-    """a / b where b divides a, that is, with no negative power."""
+    """The quotient a / b where b divides a, that is, with no negative power."""
     powers = joined(dict(a), dict(b), -1.0)
     return None if any(power < 0.0 for power in powers.values()) else _key(powers)
 

@@ -1,0 +1,1 @@
+"""The search: engines that propose forms, the loop that fits and judges them, the regressor."""

@@ -64,6 +64,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
+        """Whether no time is left."""
         return time.monotonic() >= self.at
 
 
@@ -126,6 +127,7 @@ class Candidate:
 
     @property
     def complexity(self) -> int:
+        """Nodes of the fitted expression."""
         return self.expression.complexity
 
     @property

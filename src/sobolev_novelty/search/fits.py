@@ -57,6 +57,7 @@ class Fitted:
 
     @property
     def form(self) -> Form:
+        """The fitted terms as a form, to be fitted further."""
         return Form(self.terms, tuple(flag for term in self.terms for flag in free_constants(term)))
 
 
@@ -84,6 +85,7 @@ class Fitter:
 
     @classmethod
     def of(cls, problem: Problem, n_threads: int = 1) -> Fitter:
+        """The fitter for a problem's rows."""
         w = np.ones_like(problem.y) if problem.weights is None else problem.weights
         total = float(np.sum(w * (problem.y - np.average(problem.y, weights=w)) ** 2))
         X = np.ascontiguousarray(problem.sample.X)
@@ -176,8 +178,7 @@ def _without_negligible(fitter: Fitter, fitted: Fitted) -> Fitted:
 
 
 def simple_number(value: float) -> float:
-    """The simple fraction, or multiple of a power of pi, that lies within rounding of a value; otherwise the value
-    itself.
+    """The simple fraction, or multiple of a power of pi, within rounding of a value; otherwise the value itself.
 
     Examples
     --------

@@ -33,6 +33,7 @@ class Form:
 
     @property
     def n_free(self) -> int:
+        """Constants that a fit may change."""
         return sum(self.free)
 
 

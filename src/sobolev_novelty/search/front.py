@@ -63,9 +63,8 @@ class ParetoFront:
 
 
 def select(front: ParetoFront) -> Candidate | None:
-    """The expression to report: the simplest exact fit, or else the largest R_base. No novelty enters here (Appendix
-    D.1).
+    """The expression to report: the simplest exact fit, or else the largest R_base.
 
-    ``None`` for an empty front. See :func:`sobolev_novelty.scoring.choice_rank`.
+    No novelty enters here (Appendix D.1). ``None`` for an empty front. See :func:`sobolev_novelty.scoring.choice_rank`.
     """
     return max(front, key=lambda candidate: candidate.rank, default=None)

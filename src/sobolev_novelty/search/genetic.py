@@ -50,8 +50,10 @@ N_RANKED = 6
 
 @dataclass(slots=True)
 class StructuralForms:
-    """The batches of structural forms; a copy or a pickle starts over and skips what was handed out, so the state
-    stays plain data."""
+    """The batches of structural forms.
+
+    A copy or a pickle starts over and skips what was handed out, so the state stays plain data.
+    """
 
     problem: Problem
     seed: int
@@ -89,8 +91,7 @@ class Signal:
 
 @dataclass(slots=True)
 class GeneticState(State):
-    """The population, the rows on which terms are compared, and what there is beside offspring: structural forms, the
-    signal."""
+    """The population, the rows on which terms are compared, and what comes beside offspring."""
 
     problem: Problem
     vocabulary: Vocabulary
@@ -154,6 +155,7 @@ class Genetic(Engine[GeneticState]):
         self.guidance = guidance
 
     def start(self, problem: Problem, rng: np.random.Generator) -> GeneticState:
+        """The state before the first round."""
         sample = problem.sample
         rows = np.sort(rng.permutation(sample.n_samples)[:ARCHIVE_ROWS])
         guidance = self.guidance
@@ -173,6 +175,7 @@ class Genetic(Engine[GeneticState]):
         )
 
     def propose(self, state: GeneticState, rng: np.random.Generator) -> list[Expression]:
+        """Forms to be fitted next."""
         forms: list[Expression] = []
         if state.structural is not None and self._is_turn_of_structure(state):
             forms += state.structural.next()
@@ -186,6 +189,7 @@ class Genetic(Engine[GeneticState]):
         return [form for form in spelled if form is not None and form.complexity <= limit]
 
     def observe(self, state: GeneticState, scored: list[Candidate]) -> GeneticState:
+        """Take the scored candidates of the last round into account."""
         distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
         # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
         # of equals the one found first stays in front.
@@ -266,8 +270,7 @@ class Genetic(Engine[GeneticState]):
         return forms
 
     def _assembled(self, state: GeneticState, signal: Signal) -> list[Expression]:
-        """The best expressions with terms of the archive added, by two rankings, merged and deduplicated (Appendix
-        D.1)."""
+        """The best expressions with terms of the archive added, by two rankings, each once (Appendix D.1)."""
         archive, sample, y = signal.archive, state.compared, state.compared_y
         if not len(archive):
             return []

@@ -124,6 +124,7 @@ class MCTS(Engine[TreeState]):
         self.widening = widening
 
     def start(self, problem: Problem, rng: np.random.Generator) -> TreeState:
+        """The state before the first round."""
         rows = _spread(problem.sample.n_samples, SCREEN_ROWS, rng)
         sample = problem.sample.rows(rows)
         writer = Writer(problem.operators)
@@ -141,6 +142,7 @@ class MCTS(Engine[TreeState]):
         )
 
     def propose(self, state: TreeState, rng: np.random.Generator) -> list[Expression]:
+        """Forms to be fitted next."""
         state.pending = []
         proposals: list[Expression] = [] if state.trial is None else [state.trial[0]]
         for _ in range(self.n_rollouts):
@@ -151,6 +153,7 @@ class MCTS(Engine[TreeState]):
         return proposals or [Expression.of(1.0)]
 
     def observe(self, state: TreeState, scored: list[Candidate]) -> TreeState:
+        """Take the scored candidates of the last round into account."""
         by_form = {candidate.form: candidate for candidate in scored}
         if self.guidance is None:
             for node, forms in state.pending:

@@ -44,9 +44,11 @@ class Partial:
     terms: tuple[Expression, ...] = ()
 
     def inside(self, step: Step) -> Partial:
+        """One step further in."""
         return Partial((*self.steps, step), self.terms)
 
     def plus(self, term: Expression) -> Partial:
+        """One term more in the innermost sum."""
         return Partial(self.steps, (*self.terms, term))
 
 

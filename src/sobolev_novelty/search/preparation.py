@@ -1,5 +1,6 @@
-"""From the user's table to the problem an engine sees: equal rows merged, columns and rows chosen where there are too
-many, columns far from one in other units.
+"""From the user's table to the problem an engine sees.
+
+Equal rows are merged, columns and rows chosen where there are too many, and columns far from one put in other units.
 
 Rows are brought into a fixed order and equal ones are merged into one with their joint weight. A row of weight two and
 a row given twice are then the same problem, and the order of the rows does not matter.

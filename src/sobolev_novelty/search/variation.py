@@ -48,6 +48,7 @@ class Vocabulary:
         max_terms: int,
         max_term_size: int,
     ) -> Vocabulary:
+        """The vocabulary of a problem; weights are scaled to sum to 1."""
         rows = [OPERATORS[name] for name in operators if name not in ("neg",)]
         total = sum(weights)
         return cls(
@@ -57,9 +58,11 @@ class Vocabulary:
         )  # fmt: skip
 
     def variable(self, rng: np.random.Generator) -> Expression:
+        """A variable at random."""
         return Expression.of(self.names[int(rng.choice(len(self.names), p=self.weights))])
 
     def leaf(self, rng: np.random.Generator) -> Expression:
+        """A variable, or now and then a constant."""
         if rng.random() < 0.85:
             return self.variable(rng)
         return Expression.of(float(np.round(rng.normal(0.0, 2.0), 2)) or 1.0)

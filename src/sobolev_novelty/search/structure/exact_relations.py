@@ -1,5 +1,4 @@
-r"""Exact relations in small families: polynomials, quotients of polynomials, and the same in sines, cosines and
-exponentials.
+r"""Exact relations in small families: polynomials and their quotients, also of sines, cosines and exponentials.
 
 Greedy pursuit fails where columns are strongly correlated. A family of at most a hundred columns can be solved whole
 instead: if the full least-squares problem is exact, columns are taken away as long as it stays exact.
