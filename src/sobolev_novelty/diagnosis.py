@@ -17,7 +17,7 @@ EXTRAS = {
     "parquet": ("pyarrow",),
     "dask": ("dask", "distributed"),
     "transformer": ("torch",),
-    "bench": ("pmlb", "gplearn", "pyoperon", "pysindy", "psutil"),
+    "bench": ("pmlb", "gplearn", "pyoperon", "pysindy", "ffx", "HROCH", "psutil"),
 }
 #: Folders below $SOBOLEV_DATA that parts of the package read.
 _FOLDERS = ("pmlb", "srbench_results", "turbulence")

@@ -51,6 +51,7 @@ class ModelSettings:
 
     @property
     def with_floats(self) -> bool:
+        """Whether constants are written as digits."""
         return self.tokens == "float"
 
     @property
@@ -94,14 +95,17 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def split(self, x: Tensor) -> Tensor:
+        """One slice per head."""
         B, N, W = x.shape
         return x.view(B, N, self.heads, W // self.heads).transpose(1, 2)  # (B, H, N, W/H)
 
     def keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of what is attended to."""
         keys, values = self.key_value(x).chunk(2, dim=-1)  # (B, N, W) each
         return self.split(keys), self.split(values)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor, is_causal: bool = False) -> Tensor:
+        """What ``x`` gathers from the values whose keys it resembles."""
         mixed = functional.scaled_dot_product_attention(self.split(self.query(x)), keys, values, is_causal=is_causal)
         return self.out(mixed.transpose(1, 2).flatten(2))  # (B, N, W)
 
@@ -120,11 +124,13 @@ class Layer(nn.Module):
         self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def encode(self, x: Tensor) -> Tensor:
+        """Points attend to points."""
         a = self.norm_self(x)  # (B, N, W)
         x = x + self.attend_self(a, *self.attend_self.keys(a))
         return x + self.feed(self.norm_feed(x))
 
     def decode(self, x: Tensor, memory: Tensor) -> Tensor:
+        """Tokens attend to the tokens before them and to the points."""
         a = self.norm_self(x)  # (B, L, W)
         x = x + self.attend_self(a, *self.attend_self.keys(a), is_causal=True)
         x = x + self.attend_points(self.norm_points(x), *self.attend_points.keys(memory))
@@ -188,7 +194,7 @@ class Model(nn.Module):
             parameter.copy_(torch.randn(parameter.shape, generator=generator) * scale)
 
     def encode(self, X: Tensor, y: Tensor) -> Tensor:
-        """(B, N, 10), (B, N) -> (B, N, W)"""
+        """Points as the decoder reads them: (B, N, 10), (B, N) -> (B, N, W)."""
         x = self.embed_points(features(X, y))
         for layer in self.encoder:
             x = layer.encode(x)

@@ -62,6 +62,7 @@ class TrainingSettings:
 
     @property
     def steps(self) -> int:
+        """Batches in all."""
         return self.samples // self.batch
 
 

@@ -69,6 +69,7 @@ class Journal:
         return time.monotonic() - self.start
 
     def write(self, kind: str, **values: Any) -> None:
+        """Add a line, and show it."""
         line = json.dumps({"kind": kind, "seconds": round(self.elapsed, 2), **values})
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line + "\n")

@@ -58,6 +58,7 @@ class Schedule:
 
     @property
     def end(self) -> int:
+        """The step at which the run is finished."""
         return self.cooldown_from + self.cooldown_steps
 
     def rate(self, step: int) -> float:
@@ -85,6 +86,7 @@ class Machine:
         return Prepared(X, y, tokens, batch.counts)
 
     def load(self, prepared: Prepared) -> tuple[Tensor, Tensor, Tensor]:
+        """The batch on the device."""
         tensors = (prepared.X, prepared.y, prepared.tokens)
         X, y, tokens = (tensor.to(self.device, non_blocking=True) for tensor in tensors)
         return X, y, tokens.long()
@@ -94,6 +96,7 @@ class Machine:
         return torch.autocast(self.device, torch.bfloat16, enabled=self.device == "cuda")
 
     def compiled(self, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """The function as this machine runs it."""
         if self.compile_mode == "none":
             return function
         mode = None if self.compile_mode == "default" else self.compile_mode
@@ -166,9 +169,11 @@ class Trainer:
 
     @property
     def is_cooling(self) -> bool:
+        """Whether the cool-down has begun."""
         return self.step > self.schedule.cooldown_from
 
     def state(self) -> dict[str, Any]:
+        """Everything an exact resume needs."""
         return {
             "model": self.model.state_dict(),
             "averaged": self.averaged.state_dict(),

@@ -52,6 +52,7 @@ def build(folder: Path = HERE, *, compiler: str | None = None, portable: bool = 
 
 
 def main() -> None:
+    """The command line."""
     parser = argparse.ArgumentParser(description="Compile the corpus unit.")
     parser.add_argument("folder", nargs="?", type=Path, default=HERE, help="where the library goes")
     parser.add_argument("--portable", action="store_true", help="no instructions that other machines may lack")
