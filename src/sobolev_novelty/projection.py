@@ -199,7 +199,7 @@ def _independent(U: Extended, n_sure: int) -> npt.NDArray[np.intp]:
         weights = inverse[:n, :n] @ inside
         length = np.sqrt(rest @ rest)
         is_last = j == m - 1 and n == m - 1
-        if n < k and j < n_sure or (length > REDUNDANT * (1.0 + np.abs(weights).sum()) and n < k and not is_last):
+        if (n < k and j < n_sure) or (length > REDUNDANT * (1.0 + np.abs(weights).sum()) and n < k and not is_last):
             Q[:, n] = rest / length
             inverse[:n, n], inverse[n, n] = -weights / length, 1.0 / length
             taken.append(j)

@@ -99,7 +99,7 @@ def _collect(
 
 
 def _inner_power(expression: Expression, through_roots: bool) -> float | None:
-    """The constant power the root takes its operand to; None for other operators and roots of squares (√x² is not x)."""
+    """The constant power the root takes its operand to; None for others and for roots of squares (√x² is not x)."""
     exponent = constant_exponent(expression)
     if exponent is None or exponent.is_integer():
         return exponent

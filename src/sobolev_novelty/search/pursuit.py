@@ -93,7 +93,7 @@ class Pursuit:
         return np.asarray(np.nan_to_num(gains, posinf=0.0))
 
     def best(self, n: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
-        """Places and gains of the ``n`` columns that would explain most, best first, as far as they explain anything."""
+        """Places and gains of the ``n`` columns that would explain most, best first; none that explains nothing."""
         gains = self.gains()
         top = np.argpartition(-gains, min(n, len(gains)) - 1)[:n]
         top = top[np.lexsort((top, -gains[top]))]
