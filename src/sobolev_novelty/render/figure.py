@@ -40,8 +40,8 @@ def report_figure(data: Data) -> Figure:
 
     Examples
     --------
-    >>> import sobolev_novelty as sn
-    >>> len(sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)]).plot().axes)
+    >>> from sobolev_novelty import novelty
+    >>> len(novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)]).plot().axes)
     3
     """
     require("matplotlib", extra="plot")
