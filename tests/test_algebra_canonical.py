@@ -34,6 +34,16 @@ def test_tidying_keeps_the_function_and_grows_only_by_numbers_it_moves_out(expre
 
 
 @given(random_expressions)
+def test_tidying_twice_changes_nothing(expression: Expression) -> None:
+    once = _tidied(expression)
+    twice = _tidied(once)
+    assert [t for t in twice.tokens if not isinstance(t, float)] == [
+        t for t in once.tokens if not isinstance(t, float)
+    ], f"{once} became {twice}"
+    np.testing.assert_allclose(twice.constants, once.constants, rtol=1e-12)
+
+
+@given(random_expressions)
 def test_the_terms_of_a_form_are_forms_of_one_term(expression: Expression) -> None:
     try:
         terms = split_form(expression).terms

@@ -42,3 +42,9 @@ def test_nothing_is_found_beyond_the_tolerance_or_the_largest_fraction() -> None
     assert nearest_simple(1234567.2, 1e-3, is_relative=True) is None
     assert nearest_simple(0.01, 0.02) == 0.0
     assert nearest_simple(0.01, 0.02, is_relative=True) is None
+
+
+@pytest.mark.parametrize(("value", "simple"), [(0.4999, 0.5), (-1.334, -4 / 3), (0.41, None)])
+def test_simple_fractions_are_recognised(value: float, simple: float | None) -> None:
+    found = nearest_simple(value, 2e-3)
+    assert found == simple if simple is None else found == pytest.approx(simple)

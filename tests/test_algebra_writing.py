@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings, strategies as st
 
 from algebra_cases import NAMES, POSITIVE, REWRITTEN, allowed_operators, assert_same_function, operators_of, values
 from sobolev_novelty.algebra.products import Product
-from sobolev_novelty.algebra.writing import Writer, product, raised, respelled, weighted_sum
+from sobolev_novelty.algebra.writing import Writer, power, product, raised, respelled, weighted_sum
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS
@@ -79,3 +80,53 @@ def test_the_default_operators_can_write_any_product_of_half_integer_powers(
     given_factors: list[tuple[Expression, float]],
 ) -> None:
     assert Writer(DEFAULT_OPERATORS).product(Product(tuple(given_factors))) is not None
+
+
+def test_products_are_written_with_few_nodes() -> None:
+    x, y = Expression.of("x0"), Expression.of("x1")
+    assert str(product([(x, 2.0), (y, 2.0)])) == "square(x0*x1)"
+    assert str(product([(x, 0.5), (y, -0.5)])) == "sqrt(x0/x1)"
+    assert str(product([(x, -1.0)])) == "inv(x0)"
+    assert str(raised(x, 5.0)) == "x0**5"
+    assert str(weighted_sum([(1.0, x), (-2.0, y), (3.0, Expression.of(1.0))])) == "x0 - 2*x1 + 3"
+    assert weighted_sum([]).tokens == (0.0,)
+
+
+def test_forms_are_respelled_in_the_allowed_operators() -> None:
+    form = parse("square(x0)/x1**3 - inv(x2)")
+    plain = respelled(form, ("add", "sub", "mul", "div"))
+    assert plain is not None
+    np.testing.assert_allclose(values(plain), values(form), rtol=1e-12)
+    assert respelled(parse("sin(x0)"), ("add", "mul")) is None
+    assert respelled(parse("x0**x1"), ("add", "mul")) is None
+
+
+@pytest.mark.parametrize(
+    ("exponent", "operators", "written"),
+    [
+        (5.0, DEFAULT_OPERATORS, "cube(x0)*square(x0)"),
+        (0.25, DEFAULT_OPERATORS, "sqrt(sqrt(x0))"),
+        (-2.0, ("div", "mul"), "1/(x0*x0)"),
+        (-1.5, ("pow",), "x0**(-1.5)"),
+        (2 / 3, DEFAULT_OPERATORS, "exp(0.6666666666666666*log(x0))"),
+        (2 / 3, ("mul", "square"), None),
+        (100.0, ("mul", "square"), None),
+    ],
+)
+def test_powers_take_the_fewest_nodes(exponent: float, operators: tuple[str, ...], written: str | None) -> None:
+    found = power(Expression.of("x0"), exponent, frozenset(operators))
+    assert found is None if written is None else str(found) == written
+
+
+def test_a_power_of_an_exponential_goes_into_it_where_that_is_shortest() -> None:
+    assert str(power(parse("exp(x0)"), -3.0, frozenset({"exp", "mul"}))) == "exp(-3*x0)"
+    assert str(power(parse("exp(x0)"), 2.0, frozenset({"exp", "mul", "square"}))) == "square(exp(x0))"
+
+
+def test_products_are_equal_whatever_their_order_and_join_equal_bases() -> None:
+    x, wave = parse("x0"), parse("sin(x1)")
+    one, other = Product(((x, 1.0), (wave, 2.0))), Product(((wave, 2.0), (x, 1.0)))
+    assert one == other
+    assert hash(one) == hash(other)
+    assert Product(((wave, 1.0),)).times(Product(((x, 1.0), (wave, 1.0)))).factors == ((x, 1.0), (wave, 2.0))
+    assert one.times(Product(((x, -1.0), (wave, -2.0)))) == Product()

@@ -97,7 +97,7 @@ def test_looking_up_how_a_term_is_written_changes_nothing(seed: int) -> None:
         moved = [term.with_constants(rng.normal(0.0, 2.0, len(term.constants)).tolist()) for term in terms]
         weights = rng.normal(size=len(terms)).tolist()
         warm = assemble(moved, weights)
-        canonical._TIDY.clear()
+        canonical._summand.cache_clear()
         assert assemble(moved, weights) == warm
         assert assemble(moved, weights) == warm
 

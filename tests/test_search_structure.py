@@ -7,14 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from algebra_cases import operators_of
-from sobolev_novelty.algebra.numbers import nearest_simple
-from sobolev_novelty.algebra.writing import product, raised, respelled, weighted_sum
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.pursuit import least_squares, pursue
 from sobolev_novelty.search.structure.dictionaries import (
     Variable,
     additive_dictionary,
@@ -49,38 +46,6 @@ def _reductions(problem: Reduced) -> list[Reduced]:
 def _nmse(form: Expression, y: np.ndarray) -> float:
     with np.errstate(all="ignore"):
         return float(np.mean((evaluate(form, X) - y) ** 2) / np.var(y))
-
-
-def test_products_are_written_with_few_nodes() -> None:
-    x, y = Expression.of("x0"), Expression.of("x1")
-    assert str(product([(x, 2.0), (y, 2.0)])) == "square(x0*x1)"
-    assert str(product([(x, 0.5), (y, -0.5)])) == "sqrt(x0/x1)"
-    assert str(product([(x, -1.0)])) == "inv(x0)"
-    assert str(raised(x, 5.0)) == "x0**5"
-    assert str(weighted_sum([(1.0, x), (-2.0, y), (3.0, Expression.of(1.0))])) == "x0 - 2*x1 + 3"
-    assert weighted_sum([]).tokens == (0.0,)
-
-
-@pytest.mark.parametrize(("value", "simple"), [(0.4999, 0.5), (-1.334, -4 / 3), (0.41, None)])
-def test_simple_fractions_are_recognised(value: float, simple: float | None) -> None:
-    found = nearest_simple(value, 2e-3)
-    assert found == simple if simple is None else found == pytest.approx(simple)
-
-
-def test_pursuit_finds_the_columns_a_target_was_made_from() -> None:
-    columns = RNG.normal(size=(500, 200))
-    target = 2.0 * columns[7] - 0.5 * columns[33] + 0.1 * columns[400]
-    best = min(pursue(columns, target, n_terms=4), key=lambda c: c.nmse)
-    assert set(best.columns) >= {7, 33, 400}
-    assert best.nmse < 1e-18
-
-
-def test_pursuit_never_takes_columns_that_are_zero_or_not_finite() -> None:
-    columns = RNG.normal(size=(20, 50))
-    columns[3] = 0.0
-    columns[4, 10] = np.nan
-    for combination in pursue(columns, RNG.normal(size=50), n_terms=3):
-        assert not {3, 4} & set(combination.columns)
 
 
 def test_every_recipe_of_a_dictionary_writes_the_column_it_stands_for() -> None:
@@ -168,15 +133,6 @@ def test_structural_forms_contain_laws_that_are_in_no_benchmark(text: str) -> No
     assert best < 1e-15
 
 
-def test_forms_are_respelled_in_the_allowed_operators() -> None:
-    form = parse("square(x0)/x1**3 - inv(x2)")
-    plain = respelled(form, ("add", "sub", "mul", "div"))
-    assert plain is not None
-    np.testing.assert_allclose(evaluate(plain, X), evaluate(form, X), rtol=1e-12)
-    assert respelled(parse("sin(x0)"), ("add", "mul")) is None
-    assert respelled(parse("x0**x1"), ("add", "mul")) is None
-
-
 def test_a_constant_target_or_constant_inputs_give_no_structural_forms() -> None:
     assert list(structural_forms(Problem(as_sample(X), np.ones(400)), np.random.default_rng(0))) == []
     flat = as_sample(np.ones((400, 2)))
@@ -225,25 +181,6 @@ def test_functions_of_a_dictionary_are_allowed_ones(operators: tuple[str, ...]) 
         picked = [dictionary.expression(j) for j in range(0, len(dictionary), 7)]
         # Half-integer powers of positive variables are respelled or dropped at the end.
         assert not {name for name in operators_of(picked) if name in functions and name != "sqrt"}
-
-
-@given(st.lists(st.integers(0, 59), min_size=1, max_size=3, unique=True), st.integers(0, 10**6))
-def test_pursuit_finds_any_planted_sparse_sum_among_random_columns(places: list[int], seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    columns = rng.normal(size=(60, 40)) * 10.0 ** rng.uniform(-6, 6, 60)[:, None]
-    weights = rng.uniform(0.5, 2.0, len(places)) * rng.choice([-1.0, 1.0], len(places))
-    target = weights @ (columns[places] / np.linalg.norm(columns[places], axis=1)[:, None])
-    best = min(pursue(columns, target, n_terms=4), key=lambda c: c.nmse)
-    assert set(best.columns) >= set(places)
-    assert best.nmse < 1e-18
-    np.testing.assert_allclose(least_squares(columns[list(best.columns)], target) @ columns[list(best.columns)], target)
-
-
-def test_pursuit_keeps_the_columns_it_is_started_with() -> None:
-    columns = RNG.normal(size=(30, 50))
-    target = columns[3] + columns[11]
-    for found in pursue(columns, target, n_terms=2, start=(7, 8)):
-        assert found.columns[:2] == (7, 8)
 
 
 @given(st.lists(st.sampled_from([-2.0, -1.0, -1 / 3, 0.0, 0.5, 1.0, 1.5, 2.0]), min_size=3, max_size=3))

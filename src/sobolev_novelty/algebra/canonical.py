@@ -55,7 +55,8 @@ def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expr
     """
     parts: Sum = []
     for term, coefficient in zip(terms, coefficients, strict=True):
-        parts += _times(_tidied(term), float(coefficient))
+        c, explicit, e = _collapse(_sum_of(term, tidy=True))  # a term that is a sum stays whole
+        parts.append((c * float(coefficient), explicit, e))
     return _build([part for part in parts if part[0] != 0.0])
 
 
@@ -69,13 +70,6 @@ def tidy(expression: Expression) -> Expression:
     'x0 - x1 + sin(x0)'
     """
     return _build([part for part in _sum_of(expression, tidy=True) if part[0] != 0.0])
-
-
-def _times(parts: Sum, factor: float) -> Sum:
-    if len(parts) > 1:  # a term that is a sum stays whole
-        c, explicit, e = _collapse(parts)
-        return [(c * factor, explicit, e)]
-    return [(c * factor, explicit, e) for c, explicit, e in parts]
 
 
 def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
@@ -93,57 +87,10 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
 @lru_cache(maxsize=1 << 15)
 def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
     def leaf(token: float | str) -> Sum:
-        if isinstance(token, float):
-            return [(token, not tidy, None)]
-        return [(1.0, False, Expression._trusted((token,)))]
+        return [(token, not tidy, None) if isinstance(token, float) else (1.0, False, Expression._trusted((token,)))]
 
-    def node(op: Operator, operands: tuple[Sum, ...]) -> Sum:
-        return _joined(op, operands, tidy=tidy)
-
-    whole: Sum = expression.fold(leaf, node)
+    whole: Sum = expression.fold(leaf, lambda op, operands: _joined(op, operands, tidy=tidy))
     return tuple(whole)
-
-
-#: Terms that were tidy already, without the values of their constants.
-_TIDY: set[tuple[object, ...]] = set()
-_MAX_TIDY = 1 << 16
-
-
-def _tidied(term: Expression) -> Sum:
-    """The canonical sum of a fitted term.
-
-    A fit changes numbers and hardly ever how a term is written, so that is looked up by the term without its numbers:
-    only their signs are kept, and the values 0, 1 and -1, on which the writing depends.
-    """
-    key = tuple(
-        [
-            token if not isinstance(token, float) or token in (0.0, 1.0, -1.0) else ... if token > 0.0 else None
-            for token in term.tokens
-        ]
-    )
-    if key in _TIDY:
-        return [(1.0, False, term)]
-    parts = _sum_of(term, tidy=True)
-    if len(parts) == 1 and parts[0] == (1.0, False, term) and _writing_is_fixed(term):
-        if len(_TIDY) >= _MAX_TIDY:
-            _TIDY.clear()
-        _TIDY.add(key)
-    return parts
-
-
-def _writing_is_fixed(term: Expression) -> bool:
-    """Whether other numbers of the same signs leave the writing as it is: not where a function of numbers alone may
-    leave its domain, nor where one is too large to be taken out of an exponential."""
-    if any(abs(c) > MAX_EXPONENT for c in term.constants):
-        return False
-    numbers_alone = []
-
-    def node(op: Operator, operands: tuple[bool, ...]) -> bool:
-        numbers_alone.append(not any(operands))
-        return any(operands)
-
-    term.fold(lambda token: isinstance(token, str), node)
-    return not any(numbers_alone)
 
 
 def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
@@ -155,7 +102,16 @@ def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
     result = rule(*operands) if rule else None
     if result is None:
         result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
-    return ([part for part in result if part[0] != 0.0] or [(0.0, False, None)]) if tidy else result
+    return _cleared(result) if tidy else result
+
+
+def _cleared(parts: Sum) -> Sum:
+    """Without parts that vanish; and a sum that only a sign is left to stand before, as its parts."""
+    kept = [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
+    sign, _, e = kept[0]
+    if len(kept) == 1 and abs(sign) == 1.0 and e is not None and e.head in (_ADD, _SUB):
+        return [(sign * c, explicit, inner) for c, explicit, inner in _sum_of(e, tidy=True)]
+    return kept
 
 
 def _add(left: Sum, right: Sum) -> Sum:
@@ -189,7 +145,7 @@ def _div(left: Sum, right: Sum) -> Sum | None:
 def _over(x: Expression, y: Expression) -> Expression:
     """x/y; with y = 1/q a product."""
     q = denominator_of(y)
-    if q is None:
+    if q is None or isinstance(q.head, float):  # 1/0 stays what it is
         return _apply(_DIV, x, y)
     return q if x is ONE else multiplied(x, q)
 
@@ -232,11 +188,17 @@ _RULES: dict[str, Callable[..., Sum | None]] = {
 }
 
 
+def _ordered(parts: Sequence[Part]) -> Sequence[Part]:
+    """As they are written: the first positive part in front, where there is one."""
+    first = next((i for i, part in enumerate(parts) if part[0] >= 0.0), 0)
+    return [parts[first], *parts[:first], *parts[first + 1 :]] if first else parts
+
+
 def _collapse(parts: Sum) -> Part:
-    """A sum as one factor: the magnitude of the first variable part's coefficient stands before it."""
+    """A sum as one factor: the magnitude of the coefficient of the variable part written first stands before it."""
     if len(parts) == 1:
         return parts[0]
-    leading = next((part for part in parts if part[2] is not None and part[0] != 0.0), None)
+    leading = next((part for part in _ordered(parts) if part[2] is not None and part[0] != 0.0), None)
     if leading is None:
         return 1.0, False, _build(parts)
     scale = abs(leading[0])
@@ -251,24 +213,17 @@ def _collapse(parts: Sum) -> Part:
 
 
 def _build(parts: Sequence[Part]) -> Expression:
-    """The sum as an expression; it begins with a positive part where there is one."""
+    """The sum as an expression."""
     if not parts:
         return Expression.of(0.0)
-    if len(parts) == 1:
-        return Expression._trusted(_scaled(*parts[0]))
-    first = 0
-    while first < len(parts) - 1 and parts[first][0] < 0.0:
-        first += 1
-    if parts[first][0] < 0.0:
-        first = 0
+    first, *others = _ordered(parts)
     # Sums nest to the left, so in prefix order all their operators come first, the last one in front.
     operators: list[Token] = []
-    operands: list[Token] = list(_scaled(*parts[first]))
-    for i, (c, explicit, e) in enumerate(parts):
-        if i != first:
-            # A free constant keeps its sign within, so that the fit may change it.
-            operators.append(_SUB if c < 0.0 else _ADD)
-            operands += _scaled(abs(c), explicit, e)
+    operands: list[Token] = list(_scaled(*first))
+    for c, explicit, e in others:
+        # A free constant keeps its sign within, so that the fit may change it.
+        operators.append(_SUB if c < 0.0 else _ADD)
+        operands += _scaled(abs(c), explicit, e)
     return Expression._trusted((*reversed(operators), *operands))
 
 

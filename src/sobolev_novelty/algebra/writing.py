@@ -95,7 +95,7 @@ def product(factors: Iterable[tuple[Expression, float]]) -> Expression:
     >>> str(product([(x, 1.0), (y, -2.0)])), str(product([(x, 0.5), (y, -0.5)]))
     ('x0/square(x1)', 'sqrt(x0/x1)')
     """
-    listed = [(base, exponent) for base, exponent in factors if exponent]
+    listed = [(base, exponent) for base, exponent in factors if exponent and base != ONE]
     halves = [(base, k) for base, k in listed if (2.0 * k).is_integer() and not k.is_integer()]
     if len(halves) > 1 or (len(halves) == 1 and halves[0][1] < 0.0):
         whole = [factor for factor in listed if factor not in halves]

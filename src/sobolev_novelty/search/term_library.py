@@ -143,8 +143,7 @@ def make_library(
     share = max_terms // 4
     chosen = [
         *[Product(), *by_size[1], *singles][:max_terms],
-        *_drawn(by_size[2], share, rng),
-        *_drawn(by_size[3], share, rng),
+        *(by_size[n][i] for n in (2, 3) for i in _drawn(len(by_size[n]), share, rng)),
         *_drawn_products(singles, small, share, rng),
         *_drawn_products(singles, by_size[2], share, rng),
         *_drawn_products(singles, singles, share, rng),
@@ -160,30 +159,21 @@ def make_library(
     return Library(sample, [p for p, _ in kept], expressions, U, U**2, values[usable], len(kept), set(expressions))
 
 
-def _is_atom(factors: Product) -> bool:
-    return len(factors.factors) == 1 and factors.factors[0][1] == 1.0 and len(factors.factors[0][0]) > 1
+def _is_atom(term: Product) -> bool:
+    return len(term.factors) == 1 and term.factors[0][1] == 1.0 and len(term.factors[0][0]) > 1
 
 
-def _drawn(products: Sequence[Product], n: int, rng: np.random.Generator) -> list[Product]:
-    """All of them, or ``n`` at random in their order."""
-    if len(products) <= n:
-        return list(products)
-    return [products[i] for i in np.sort(rng.choice(len(products), n, replace=False))]
+def _drawn(size: int, n: int, rng: np.random.Generator) -> list[int]:
+    """All places below ``size``, or ``n`` of them at random, in order."""
+    return list(range(size)) if size <= n else sorted(rng.choice(size, n, replace=False).tolist())
 
 
 def _drawn_products(
     left: Sequence[Product], right: Sequence[Product], n: int, rng: np.random.Generator
 ) -> list[Product]:
-    """Products of a left and a right factor: all, or ``n`` at random."""
-    size = len(left) * len(right)
-    if size == 0:
-        return []
-    picks = np.arange(size) if size <= n else np.sort(rng.choice(size, n, replace=False))
-    return [
-        left[i // len(right)].times(right[i % len(right)])
-        for i in picks.tolist()
-        if left[i // len(right)] is not right[i % len(right)]
-    ]
+    """Products of a left and another, right factor: all, or ``n`` at random."""
+    pairs = (divmod(i, len(right)) for i in _drawn(len(left) * len(right), n, rng))
+    return [left[i].times(right[j]) for i, j in pairs if left[i] is not right[j]]
 
 
 def periodic_atoms(

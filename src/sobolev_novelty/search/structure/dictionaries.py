@@ -101,10 +101,14 @@ def exponent_table(
 
 
 def monomials(
-    variables: Sequence[Variable], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
+    variables: Sequence[Variable],
+    *,
+    max_total: float | None = None,
+    choices: tuple[float, ...] | None = None,
+    limit: int | None = None,
 ) -> Dictionary:
     """Products of powers of the variables, simplest first, without the constant."""
-    return power_products(variables, exponent_table(variables, max_total=max_total, choices=choices))
+    return power_products(variables, exponent_table(variables, max_total=max_total, choices=choices)[:limit])
 
 
 def power_products(variables: Sequence[Variable], exponents: FloatArray) -> Dictionary:
@@ -178,8 +182,8 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     d = len(variables)
     scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
     inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales))
-    small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3).head(120)
-    whole = constant(variables) + monomials(variables).head(2500) + inner + products(small, inner, limit=limit)
+    small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3, limit=120)
+    whole = constant(variables) + monomials(variables, limit=2500) + inner + products(small, inner, limit=limit)
     if d <= 2:
         whole = whole + products(inner.head(80), inner.head(80), limit=6400)
     return distinct(whole)
@@ -187,7 +191,7 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
 
 def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
     """The simplest columns for sums, with one family of functions: greed errs less often among few."""
-    monos = monomials(variables, max_total=2).head(80)
+    monos = monomials(variables, max_total=2, limit=80)
     inner = distinct(functions(arguments(variables, limit=12), functions_used))
     return distinct(constant(variables) + monos + inner + products(monos, inner, limit=4000))
 

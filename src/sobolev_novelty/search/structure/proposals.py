@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from sobolev_novelty.algebra.outer import OUTERS
-from sobolev_novelty.algebra.writing import ONE, product, weighted_sum
+from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
@@ -164,7 +164,7 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     if misfit > 0.05:
         return []
     powers = ((v.expression, simple_exponent(k)) for v, k in zip(positive, exponents.tolist(), strict=True))
-    return [_times_constant(sign * scale, product(powers))]
+    return [scaled(sign * scale, product(powers))]
 
 
 def _sign(t: FloatArray) -> float:
@@ -211,10 +211,6 @@ def _golden(function: Callable[[float], float], low: float, high: float, n_steps
     return float(np.exp((a + b) / 2.0))
 
 
-def _times_constant(c: float, e: Expression) -> Expression:
-    return Expression.of(c) if e == ONE else Expression.of("mul", c, e)
-
-
 def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Variable]:
     return [Variable(v.expression, v.values[:n_rows]) for v in variables]
 
@@ -222,7 +218,7 @@ def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Va
 def _monomial_sums(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """Sums of a few monomials."""
     few = _screen(variables)
-    return _additive_forms(constant(few) + monomials(few).head(3000), t[:SCREEN_ROWS], n_terms=5)
+    return _additive_forms(constant(few) + monomials(few, limit=3000), t[:SCREEN_ROWS], n_terms=5)
 
 
 def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expression]]:
@@ -230,33 +226,35 @@ def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expressio
     if not np.ptp(reduced.target) > 1e-12 * np.abs(reduced.target).max():
         yield [reduced.wrap(Expression.of(float(reduced.target.mean())))]
         return
-    d = len(reduced.variables)
-    some = _screen(reduced.variables, FAMILY_ROWS)
-    t = reduced.target[:FAMILY_ROWS]
-    early = power_law(reduced.variables, reduced.target) + offset_power_law(reduced.variables, reduced.target)
-    early += sums(some, t, operators)
+    for batch in _solutions(reduced.variables, reduced.target, operators):
+        yield [reduced.wrap(form) for form in batch]
+
+
+def _solutions(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> Iterator[list[Expression]]:
+    d = len(variables)
+    some = _screen(variables, FAMILY_ROWS)
+    early = power_law(variables, t) + offset_power_law(variables, t) + sums(some, t[:FAMILY_ROWS], operators)
     for changed in variants(some, operators) if d <= 3 else [some]:
-        early += quotients(changed, t)
-    yield [reduced.wrap(form) for form in early]
-    few, t = _screen(reduced.variables), reduced.target[:SCREEN_ROWS]
+        early += quotients(changed, t[:FAMILY_ROWS])
+    yield early
+    few, t = _screen(variables), t[:SCREEN_ROWS]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, algebraic)]
-        functional = functional_factors(few, operators)
-        yield [reduced.wrap(form) for form in _product_forms(few, t, operators, functional + algebraic)]
+        yield _product_forms(few, t, operators, algebraic)
+        yield _product_forms(few, t, operators, functional_factors(few, operators) + algebraic)
     if d > 4:
         return
     undone = _undone(t, operators)
     for family in FAMILIES:
         simple = simple_dictionary(few, [name for name in family if name in operators])
         for wrap, u in undone[:4]:
-            yield [reduced.wrap(wrap(form)) for form in _additive_forms(simple, u, n_terms=5)]
+            yield [wrap(form) for form in _additive_forms(simple, u, n_terms=5)]
     additive = additive_dictionary(few, operators)
     for wrap, u in undone:
-        yield [reduced.wrap(wrap(form)) for form in _additive_forms(additive, u, n_terms=4)]
+        yield [wrap(form) for form in _additive_forms(additive, u, n_terms=4)]
     if d <= 2:
-        yield [reduced.wrap(form) for form in _scanned_forms(few, t, operators)]
-    yield [reduced.wrap(form) for form in _rational_forms(few, t, additive)]
+        yield _scanned_forms(few, t, operators)
+    yield _rational_forms(t, additive)
 
 
 def _scanned_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
@@ -291,7 +289,7 @@ def _product_forms(
     factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
-    exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2)).head(1500)
+    exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
     powers_of_e = exponents if "exp" in operators else empty(len(t))
     n_logs = n_free + len(factors)
     logs = np.concatenate(
@@ -317,7 +315,7 @@ def _product_forms(
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
-        forms.append(_times_constant((_sign(t) or 1.0) * scale, product(parts)))
+        forms.append(scaled((_sign(t) or 1.0) * scale, product(parts)))
     return forms
 
 
@@ -331,22 +329,20 @@ def _positive_side(factors: Dictionary, j: int) -> Expression:
     return Expression.of("neg", expression)
 
 
-def _rational_forms(variables: Sequence[Variable], t: FloatArray, additive: Dictionary) -> list[Expression]:
+def _rational_forms(t: FloatArray, additive: Dictionary) -> list[Expression]:
     """P/Q from t = P − t·(Q − 1): linear in the coefficients of both."""
     base = additive.head(1500)
     if len(base) < 2:
         return []
     n = len(base)
-    both = np.concatenate(
-        [base.values, base.values[1:] * t]
-    )  # column 0 is the constant, and t·1 would explain everything
-    found = pursue(both, t, n_terms=4, exact=EXACT)
+    # Column 0 is the constant, and t·1 would explain everything.
+    both = np.concatenate([base.values, base.values[1:] * t])
     forms = []
-    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
+    for combination in sorted(pursue(both, t, n_terms=4, exact=EXACT), key=lambda c: c.nmse)[:4]:
         columns = _thinned(both, t, combination)
-        b = least_squares(both[list(columns)], t)
-        above = [(float(c), base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
-        below = [(-float(c), base.expression(j - n + 1)) for c, j in zip(b, columns, strict=True) if j >= n]
+        b = least_squares(both[columns], t).tolist()
+        above = [(c, base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
+        below = [(-c, base.expression(j - n + 1)) for c, j in zip(b, columns, strict=True) if j >= n]
         if above and below:
             denominator = Expression.of("add", weighted_sum(below), 1.0)
             forms.append(Expression.of("div", weighted_sum(above), denominator))

@@ -1,12 +1,9 @@
 r"""Smaller problems inside a problem: variables that factor out, and variables that only occur together.
 
 A hypothesis such as "the target is x₁² times a function of the others" or "x₁ and x₂ occur only as x₁ − x₂" leaves a
-problem with one variable
-less. If it is true, a smooth interpolant of the reduced data predicts left-out points better, because the points lie
-denser; if it is false,
-information is lost and the error jumps. The leave-one-out error of Gaussian-process interpolation, in closed form from
-one small inverse,
-decides which hypotheses are worth following.
+problem with one variable less. If it is true, a smooth interpolant of the reduced data predicts left-out points better,
+because the points lie denser; if it is false, information is lost and the error jumps. The leave-one-out error of
+Gaussian-process interpolation, in closed form from one small inverse, decides which hypotheses are worth following.
 
 Notation
 --------
@@ -221,7 +218,7 @@ def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[s
 
 
 def _times(wrap: Wrap, factor: Expression, power: float) -> Wrap:
-    return lambda e: wrap(product([(e, 1.0), (factor, power)]) if e.tokens != (1.0,) else product([(factor, power)]))
+    return lambda e: wrap(product([(e, 1.0), (factor, power)]))
 
 
 def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Variable]:
