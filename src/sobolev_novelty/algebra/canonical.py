@@ -32,8 +32,7 @@ MAX_EXPONENT = 300.0
 
 
 def canonical_terms(expression: Expression) -> tuple[Expression, ...]:
-    """The terms of the top-level sum without their coefficients, each once; every constant that a fit may change is
-    kept.
+    """The terms of the top-level sum without their coefficients, each once, with every constant a fit may change.
 
     Examples
     --------

@@ -205,7 +205,7 @@ def periodic_atoms(
 
 
 def _domain(row: FloatArray) -> str:
-    """ "positive", "signed" (never near zero) or "any"."""
+    """Either "positive", "signed" (never near zero) or "any"."""
     smallest = float(np.min(np.abs(row)))
     if smallest < 1e-6 * float(np.max(np.abs(row))):
         return "any"

@@ -35,6 +35,7 @@ class Variable:
 
     @property
     def is_positive(self) -> bool:
+        """Whether it is above zero in every row."""
         return bool((self.values > 0.0).all())
 
 
@@ -52,9 +53,11 @@ class Dictionary:
         return Dictionary(np.concatenate([self.values, other.values]), self.recipes + other.recipes)
 
     def expression(self, j: int) -> Expression:
+        """Column ``j``, written down."""
         return self.recipes[j]()
 
     def head(self, n: int) -> Dictionary:
+        """The first ``n`` columns at most."""
         return self if len(self) <= n else Dictionary(self.values[:n], self.recipes[:n])
 
 

@@ -59,8 +59,7 @@ TRIED = ("sqrt", "inverse", "inverse sqrt", "exp", "square", "log", "arcsin", "a
 
 
 def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
-    """Batches of forms for a problem, cheapest ideas first; those with numbers beyond the range of floats are left
-    out."""
+    """Batches of forms for a problem, cheapest ideas first, without those whose numbers no float can hold."""
     batches = _batches(problem, rng)
     while True:
         try:
@@ -155,7 +154,7 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
 
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
-    """t = c · Π vᵏ with simple exponents, where the logarithms say so."""
+    """The law t = c · Π vᵏ with simple exponents, where the logarithms say so."""
     positive = [v for v in variables if v.is_positive]
     sign = _sign(t)
     if not positive or not sign:
@@ -173,7 +172,7 @@ def _sign(t: FloatArray) -> float:
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
-    """t = a + c · Π vᵏ: the offset is found by a line search on how well the logarithms fit."""
+    """The law t = a + c · Π vᵏ: the offset is found by a line search on how well the logarithms fit."""
     positive = [v for v in variables if v.is_positive]
     if not positive:
         return []
@@ -281,7 +280,7 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
 def _product_forms(
     variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary
 ) -> list[Expression]:
-    """c · Π fᵏ: a sum in the logarithms."""
+    """Products c · Π fᵏ: sums in the logarithms."""
     size = np.abs(t)
     if not (size > 0.0).all():
         return []

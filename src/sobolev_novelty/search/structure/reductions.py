@@ -74,8 +74,10 @@ def loo_error(
     smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
     n_rows: int | None = None,
 ) -> tuple[float, tuple[float, float]]:
-    """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for; ``inf``
-    where it cannot be made."""
+    """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for.
+
+    ``inf`` where it cannot be made.
+    """
     usual = SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE
     n = min(usual if n_rows is None else n_rows, len(target))
     t = _target_coordinate(target[:n], in_logs)
@@ -130,8 +132,7 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
 
 
 def on_more_rows(problem: Reduced) -> Reduced:
-    """The problem with an interpolant on more rows, if that pays: more rows help against fast variation, not against
-    noise."""
+    """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not against noise."""
     denser = _in_better_coordinates(problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD)
     return denser if denser.error < MUST_PAY * problem.error else problem
 
