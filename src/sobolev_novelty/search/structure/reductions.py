@@ -132,7 +132,7 @@ def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduc
 
 
 def on_more_rows(problem: Reduced) -> Reduced:
-    """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not against noise."""
+    """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not noise."""
     denser = _in_better_coordinates(problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD)
     return denser if denser.error < MUST_PAY * problem.error else problem
 
