@@ -183,7 +183,7 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     Examples
     --------
     >>> str(respelled(raised(Expression.of("x0"), 3.0), ("mul",)))
-    'x0*x0*x0'
+    'x0*(x0*x0)'
     >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
     True
     """
