@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from sobolev_novelty.algebra.products import EXPONENTS, folded, joined, real_power
-from sobolev_novelty.algebra.writing import ONE, chained, product, raised
+from sobolev_novelty.algebra.writing import ONE, chained, product
 from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
 
@@ -31,8 +31,6 @@ Spans = list[Span]
 MAX_SUMMANDS = 512
 #: Merged coefficients below this share of what was added up count as cancelled.
 CANCELLED = 1e-12
-#: Powers are written as the paper writes them: x**2, sqrt(x).
-_PLAIN = frozenset({"pow", "sqrt"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +85,17 @@ def collected(terms: Sum) -> Sum:
 
 
 def _written(bases: list[Expression], powers: Powers) -> Expression:
-    above = [raised(bases[base], k, _PLAIN) for base, k in powers.items() if k > 0.0]
-    below = [raised(bases[base], -k, _PLAIN) for base, k in powers.items() if k < 0.0]
+    above = [_plain(bases[base], k) for base, k in powers.items() if k > 0.0]
+    below = [_plain(bases[base], -k) for base, k in powers.items() if k < 0.0]
     numerator = chained("mul", above) if above else ONE
     return Expression.of("div", numerator, chained("mul", below)) if below else numerator
+
+
+def _plain(base: Expression, exponent: float) -> Expression:
+    """Powers as people read them: x**2, sqrt(x)."""
+    if exponent == 0.5:
+        return Expression.of("sqrt", base)
+    return base if exponent == 1.0 else Expression.of("pow", base, exponent)
 
 
 def compact(powers: Powers, bases: list[Expression]) -> Expression:

@@ -75,15 +75,15 @@ def _reciprocal(e: Expression | None, operators: Collection[str]) -> Expression 
     return Expression.of("pow", e, -1.0) if "pow" in operators else None
 
 
-def raised(base: Expression, exponent: float, operators: frozenset[str] = ANY) -> Expression:
-    """``base`` to a constant power, in the fewest nodes; by ``pow`` where nothing else can write it.
+def raised(base: Expression, exponent: float) -> Expression:
+    """``base`` to a constant power, in the fewest nodes.
 
     Examples
     --------
     >>> str(raised(Expression.of("x0"), 2.0)), str(raised(Expression.of("x0"), 1.5))
     ('square(x0)', 'sqrt(cube(x0))')
     """
-    return power(base, exponent, operators) or Expression.of("pow", base, exponent)
+    return power(base, exponent) or Expression.of("pow", base, exponent)
 
 
 def product(factors: Iterable[tuple[Expression, float]]) -> Expression:
@@ -96,9 +96,9 @@ def product(factors: Iterable[tuple[Expression, float]]) -> Expression:
     ('x0/square(x1)', 'sqrt(x0/x1)')
     """
     listed = [(base, exponent) for base, exponent in factors if exponent and base != ONE]
-    halves = [(base, k) for base, k in listed if (2.0 * k).is_integer() and not k.is_integer()]
+    halves = [(base, k) for base, k in listed if k % 1.0 == 0.5]
     if len(halves) > 1 or (len(halves) == 1 and halves[0][1] < 0.0):
-        whole = [factor for factor in listed if factor not in halves]
+        whole = [(base, k) for base, k in listed if k % 1.0 != 0.5]
         # All below the line: one root in the denominator; otherwise one root over a quotient.
         side = -1.0 if whole and all(k < 0.0 for _, k in halves) else 1.0
         root = Expression.of("sqrt", product([(base, 2.0 * side * k) for base, k in halves]))

@@ -24,16 +24,15 @@ from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, product, scaled, weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.power_law import fit_power_law, simple_exponent
+from sobolev_novelty.search.power_law import fit_power_law
 from sobolev_novelty.search.pursuit import Pursuit, least_squares
 from sobolev_novelty.search.term_library import Library, values_on
 
 Step = str | Product
 #: Rows a hole's target may miss (the outer function cannot be undone there).
 MAX_MISSING = 0.05
-#: Exponents of a power law that are sure: nearer than this to a simple number, and of ordinary size.
-EXPONENT_TOLERANCE = 0.12
-MIN_EXPONENT, MAX_EXPONENT = 0.25, 6.0
+#: Exponents of a power law that are sure: nearer than this to a multiple of one half, and not larger than this.
+EXPONENT_TOLERANCE, MAX_EXPONENT = 0.12, 6.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +82,8 @@ class Hole:
     def coefficients(self, terms: Sequence[Expression]) -> FloatArray | None:
         """Least squares of the target on the terms, weighted."""
         columns = self.library.values(terms) * self.w
-        if not np.isfinite(columns).all() or not columns.any(axis=1).all():
+        sizes = np.abs(columns).max(axis=1)
+        if not ((sizes > 0.0) & (sizes < np.inf)).all():
             return None
         b = least_squares(columns, self.t * self.w, rcond=1e-12)
         return b if np.isfinite(b).all() else None
@@ -132,7 +132,7 @@ def power_laws(hole: Hole) -> tuple[Product, Product]:
     Returns
     -------
     all_powers, sure : Product
-        All exponents rounded to simple numbers; and those that lie near them.
+        All exponents rounded to multiples of one half; and those that lie near one.
     """
     sample = hole.library.sample
     usable = [k for k, row in enumerate(sample.X) if np.min(np.abs(row)) > 1e-9 * np.max(np.abs(row))]
@@ -140,10 +140,12 @@ def power_laws(hole: Hole) -> tuple[Product, Product]:
     if not usable or rows.sum() < len(usable) + 2:
         return Product(), Product()
     exponents, _, _ = fit_power_law(sample.X[usable][:, rows], hole.t[rows])
-    found = zip(usable, exponents.tolist(), strict=True)
-    every = [(Expression.of(sample.names[k]), simple_exponent(p), p) for k, p in found]
-    sure = [(x, k) for x, k, p in every if abs(p - k) < EXPONENT_TOLERANCE and MIN_EXPONENT <= abs(k) <= MAX_EXPONENT]
-    return Product(tuple((x, k) for x, k, _ in every if k)), Product(tuple(sure))
+    # Multiples of one half alone: other fractions cost an exponential each, and few holes are bare power laws.
+    rounded = np.round(2.0 * exponents) / 2.0
+    is_sure = (np.abs(exponents - rounded) < EXPONENT_TOLERANCE) & (np.abs(rounded) <= MAX_EXPONENT)
+    names = [Expression.of(sample.names[k]) for k in usable]
+    found = [(x, k, keep) for x, k, keep in zip(names, rounded.tolist(), is_sure.tolist(), strict=True) if k]
+    return Product(tuple((x, k) for x, k, _ in found)), Product(tuple((x, k) for x, k, keep in found if keep))
 
 
 def write_form(

@@ -87,10 +87,9 @@ class Pursuit:
 
     def gains(self) -> FloatArray:
         """Share of the target's energy that each column would explain in addition."""
-        with np.errstate(all="ignore"):
-            gains = self.inner(self.span.residual) ** 2 / np.maximum(self.rest, _MIN_FRESH)
+        gains = self.inner(self.span.residual) ** 2 / np.maximum(self.rest, _MIN_FRESH)
         gains[self.rest < _MIN_FRESH] = 0.0
-        return np.asarray(np.nan_to_num(gains, posinf=0.0))
+        return np.asarray(gains)
 
     def best(self, n: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
         """Places and gains of the ``n`` columns that would explain most, best first; none that explains nothing."""
@@ -246,6 +245,6 @@ def _gains(frontier: list[_Node], C: _Columns) -> Iterator[FloatArray]:
 
 def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:
     """Coefficients of the target on a few columns, shape (n_columns, n_rows)."""
-    lengths = np.linalg.norm(columns, axis=1)
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
     lengths[lengths == 0.0] = 1.0
     return np.asarray(np.linalg.lstsq((columns / lengths[:, None]).T, target, rcond=rcond)[0] / lengths)
