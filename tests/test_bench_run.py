@@ -109,7 +109,7 @@ def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None
     assert len(frame) == 4
     done = frame[frame["status"] == "done"]
     assert (
-        done[["expression", "r2_train", "r2_test", "complexity", "wall_time", "commit", "machine"]]
+        done[["expression", "r2_train", "r2_test", "complexity", "wall_time", "version", "engine", "machine"]]
         .notna()
         .all(axis=None)
     )
