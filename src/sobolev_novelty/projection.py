@@ -167,10 +167,8 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
     U = np.asarray(R, dtype=np.longdouble)[:, live]
     U /= np.sqrt(np.einsum("ij,ij->j", U, U))
     kept, is_zero = _representatives(U)
-    largest_weight = 0.0
     while True:
         nu[live[kept]], total, left = _of_distinct(U[:, kept])
-        largest_weight = max(largest_weight, float(total.max(initial=0.0)))
         is_zero[kept[left <= ROUNDING]] = True
         is_redundant = left <= REDUNDANT
         if not is_redundant.any():
@@ -179,7 +177,7 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
         order = np.lexsort((-total, is_redundant))
         kept = kept[np.sort(order[_independent(U[:, kept[order]], int((~is_redundant).sum()))])]
     nu[live[is_zero]] = 0.0
-    return nu, largest_weight <= LARGE_WEIGHT
+    return nu, bool(total.max(initial=0.0) <= LARGE_WEIGHT)
 
 
 def _independent(U: Extended, n_sure: int) -> npt.NDArray[np.intp]:

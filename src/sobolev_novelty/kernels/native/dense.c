@@ -232,6 +232,7 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
     n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0;
     for (int32_t before = n + 1; n > 0 && n < before;) {
         of_distinct(U, m, kept, n, rules, nu, room);
+        largest = 0.0; /* of the last pass: before it, weights make use of the rounding of redundant columns */
         for (int32_t i = 0; i < n; i++) {
             largest = fmaxl(largest, room.total[i]);
             is_zero[kept[i]] |= room.left[i] <= rules->rounding;
