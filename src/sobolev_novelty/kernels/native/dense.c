@@ -9,6 +9,7 @@
  * its diagonal element. */
 int cholesky(double *A, int32_t n, int32_t ld, double smallest) {
     for (int32_t j = 0; j < n; j++) {
+        if (should_stop()) return 1 + j;
         double *row = A + (int64_t)j * ld;
         double diagonal = row[j], pivot = diagonal;
         for (int32_t k = 0; k < j; k++) {
@@ -51,7 +52,7 @@ int novelty_from_gram(const double *G, int32_t m, const Rules *rules, double *nu
             work[(int64_t)i * m + j] = i == j ? 1.0 : G[(int64_t)i * m + j] / sqrt(G[(int64_t)i * m + i]) / sqrt(G[(int64_t)j * m + j]);
     if (cholesky(work, m, m, 1e-7)) return 1;
     double *column = work + (int64_t)m * m;
-    for (int32_t i = 0; i < m; i++) { /* column i of L^-1, whose square is (G^-1)_ii */
+    for (int32_t i = 0; i < m && !should_stop(); i++) { /* column i of L^-1, whose square is (G^-1)_ii */
         double square = 0.0;
         memset(column, 0, (size_t)m * sizeof(double));
         column[i] = 1.0;
@@ -104,9 +105,9 @@ static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n
         memset(column + m, 0, (size_t)n * sizeof(Wide));
         column[m + k] = rules->precision;
     }
-    for (int32_t j = 0; j < n; j++) reflect(room.S + j * rows + j, rows - j, rows, n - 1 - j);
+    for (int32_t j = 0; j < n && !should_stop(); j++) reflect(room.S + j * rows + j, rows - j, rows, n - 1 - j);
     /* rows of T^-1, from the last; row i begins at column i */
-    for (int32_t i = n - 1; i >= 0; i--) {
+    for (int32_t i = n - 1; i >= 0 && !should_stop(); i--) {
         Wide *row = room.inverse + (int64_t)i * n, pivot = room.S[i * rows + i];
         memset(row, 0, (size_t)n * sizeof(Wide));
         for (int32_t k = i + 1; k < n; k++) {
@@ -116,7 +117,7 @@ static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n
         row[i] += 1.0;
         for (int32_t j = i; j < n; j++) row[j] /= pivot;
     }
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n && !should_stop(); i++)
         for (int32_t j = i; j < n; j++)
             room.A[(int64_t)i * n + j] = room.A[(int64_t)j * n + i] =
                 dot(room.inverse + (int64_t)i * n + j, room.inverse + (int64_t)j * n + j, n - j);
@@ -135,7 +136,7 @@ static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n
 /* Columns that repeat no earlier one; is_zero marks those that repeat or are repeated. */
 static int32_t representatives(const Wide *U, int32_t m, int32_t *kept, int32_t n, const Rules *rules, uint8_t *is_zero) {
     int32_t n_first = 0;
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = 0; j < n && !should_stop(); j++) {
         const Wide *v = U + (int64_t)kept[j] * m;
         int repeats = 0;
         for (int32_t i = 0; i < n_first; i++) {
@@ -158,7 +159,7 @@ static int32_t independent(const Wide *U, int32_t m, const int32_t *order, int32
                            int32_t *taken) {
     Wide *Q = room.S, *inverse = room.inverse, *inside = room.total, *weights = room.left;
     int32_t count = 0;
-    for (int32_t j = 0; j < n; j++) {
+    for (int32_t j = 0; j < n && !should_stop(); j++) {
         Wide *q = Q + (int64_t)count * m, total = 0.0;
         memcpy(q, U + (int64_t)order[j] * m, (size_t)m * sizeof(Wide));
         memset(inside, 0, (size_t)n * sizeof(Wide));
@@ -230,7 +231,7 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
     }
     if (n == 1) nu[kept[0]] = 1.0; /* a term alone, whatever rounding says of its unit length */
     n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0;
-    for (int32_t before = n + 1; n > 0 && n < before;) {
+    for (int32_t before = n + 1; n > 0 && n < before && !should_stop();) {
         of_distinct(U, m, kept, n, rules, nu, room);
         largest = 0.0; /* of the last pass: before it, weights make use of the rounding of redundant columns */
         for (int32_t i = 0; i < n; i++) {
@@ -248,7 +249,7 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
 
 /* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. B is used up. */
 void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m) {
-    for (int32_t j = 0; j < m; j++) {
+    for (int32_t j = 0; j < m && !should_stop(); j++) {
         Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
         if (!(tail > 0.0)) continue;
         Wide first = head + copysignl(norm, head), square = first * first + tail;

@@ -56,7 +56,7 @@ static void values_task(void *context, void *pointer, int64_t i) {
         for (int64_t j = 0; j < d; j++)
             if (!ws->touched[j]) memset(out + (1 + j) * N, 0, (size_t)N * sizeof(double));
     }
-    for (Tile t = tile_at(in, 0, ws->tile); t.real; t = tile_at(in, t.row + t.real, ws->tile)) {
+    for (Tile t = tile_at(in, 0, ws->tile); t.real && !should_stop(); t = tile_at(in, t.row + t.real, ws->tile)) {
         double *target = t.is_tail ? own->tail : out + t.row;
         set_inputs(ws, in, t.row);
         if (job->order == 0) {
@@ -87,7 +87,7 @@ static void jacobian_task(void *context, void *pointer, int64_t i) {
     int64_t N = in->n_rows, first = call->population.constant_offsets[i];
     double *out = job->out + i * N, *jacobian = job->jacobian + first * N;
     plan(ws, &call->population, i, call->population.constants + first, NULL, WANT_CONSTANTS);
-    for (Tile t = tile_at(in, 0, ws->tile); t.real; t = tile_at(in, t.row + t.real, ws->tile)) {
+    for (Tile t = tile_at(in, 0, ws->tile); t.real && !should_stop(); t = tile_at(in, t.row + t.real, ws->tile)) {
         set_inputs(ws, in, t.row);
         for (int32_t k = 0; k < ws->n_constants; k++)
             ws->gradient[k] = t.is_tail ? own->tail_rows + k * LANES : jacobian + k * N + t.row;
@@ -120,7 +120,7 @@ static void second_task(void *context, void *pointer, int64_t i) {
         return;
     }
     if (ws->n_used < d) memset(out, 0, (size_t)(rows * N) * sizeof(double));
-    for (Tile t = tile_at(in, 0, ws->tile); t.real; t = tile_at(in, t.row + t.real, ws->tile)) {
+    for (Tile t = tile_at(in, 0, ws->tile); t.real && !should_stop(); t = tile_at(in, t.row + t.real, ws->tile)) {
         set_inputs(ws, in, t.row);
         call->hot->second(ws, t.n);
         put(out + t.row, second_row(ws, 0), t.real);

@@ -7,6 +7,7 @@
  * D'(1 - P)D; what decides convergence, the loss and the gradient D'r, is computed from the explicit residual. Where the
  * products are too coarse (columns nearly dependent), Phi is orthogonalised column by column instead. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ typedef struct {
     double yy;
     int64_t n_padded;
     int32_t most_terms, most_free;
+    atomic_int *has_no_memory;
 } Context;
 
 typedef struct {
@@ -122,7 +124,7 @@ static void evaluate(Problem *p, int is_first) {
         int want = next_free > first_free ? WANT_CONSTANTS : WANT_VALUES;
         if (want == WANT_VALUES && !is_first) continue;
         plan(ws, &call->population, program, c->job->constants + constant, free_constants, want);
-        for (Tile s = tile_at(in, 0, ws->tile); s.real; s = tile_at(in, s.row + s.real, ws->tile)) {
+        for (Tile s = tile_at(in, 0, ws->tile); s.real && !should_stop(); s = tile_at(in, s.row + s.real, ws->tile)) {
             double *out = column(p, t) + s.row;
             set_inputs(ws, in, s.row);
             if (want == WANT_VALUES) {
@@ -137,7 +139,7 @@ static void evaluate(Problem *p, int is_first) {
         for (int32_t k = first_free; k < next_free; k++) finish_column(p, k);
     }
     memset(p->gram, 0, (size_t)p->w * (size_t)p->w * sizeof(double));
-    for (int64_t row = 0; row < c->n_padded; row += CHUNK) {
+    for (int64_t row = 0; row < c->n_padded && !should_stop(); row += CHUNK) {
         for (int32_t k = 0; k < p->w - 1; k++) p->own->columns[k] = column(p, k) + row;
         p->own->columns[p->w - 1] = c->y + row;
         int64_t n = c->n_padded - row < CHUNK ? c->n_padded - row : CHUNK;
@@ -187,7 +189,7 @@ static void orthogonalise(const Problem *p, double *x, const int32_t *kept, int3
     const Hot *hot = p->context->call->hot;
     int64_t rows = p->context->n_padded;
     for (int pass = 0; pass < 2; pass++)
-        for (int32_t i = 0; i < n_kept; i++) {
+        for (int32_t i = 0; i < n_kept && !should_stop(); i++) {
             const double *q = p->own->Q + kept[i] * rows;
             double along = hot->dot(q, x, rows);
             hot->axpy(-along, q, x, rows);
@@ -244,7 +246,7 @@ static void linearise(Problem *p, const int32_t *kept, int32_t n_kept, int by_co
     for (int32_t k = 0; k < q; k++)
         if (!isfinite(product(p, m + k, m + k))) return;
     p->has_step = 1;
-    for (int32_t k = 0; k < q; k++) {
+    for (int32_t k = 0; k < q && !should_stop(); k++) {
         double *D = by_columns ? p->own->Q + (m + k) * rows : NULL;
         if (by_columns) { /* the projected direction itself */
             for (int64_t i = 0; i < rows; i++) D[i] = column(p, m + k)[i];
@@ -255,7 +257,7 @@ static void linearise(Problem *p, const int32_t *kept, int32_t n_kept, int by_co
             lower_solve(p->factor, m, m, W);
         }
     }
-    for (int32_t k = 0; k < q; k++)
+    for (int32_t k = 0; k < q && !should_stop(); k++)
         for (int32_t l = k; l < q; l++) {
             double value;
             if (by_columns) {
@@ -289,7 +291,10 @@ static int try_constants(Problem *p, double bound, int is_first) {
         p->scale[i] = sqrt(square);
     }
     int by_columns = solve_products(p);
-    if (by_columns && solve_columns(p, kept, &n_kept)) return 0;
+    if (by_columns && solve_columns(p, kept, &n_kept)) {
+        atomic_store(c->has_no_memory, 1); /* not a property of the candidate */
+        return 0;
+    }
     double loss = residual(p, p->trial_b);
     if (!isfinite(loss) || !(loss < bound)) return 0;
     p->is_singular = by_columns && n_kept < p->m;
@@ -318,7 +323,7 @@ static int damped_step(Problem *p, double damping) {
 static int iterate(Problem *p) {
     const FitJob *job = p->context->job;
     double damping = 1e-3;
-    for (int iteration = 0; iteration < job->n_iterations; iteration++) {
+    for (int iteration = 0; iteration < job->n_iterations && !should_stop(); iteration++) {
         if (p->loss <= EXACT * p->context->yy) return CONVERGED;
         if (damped_step(p, damping)) {
             damping *= 10.0;
@@ -377,7 +382,10 @@ static void task(void *pointer, void *own_pointer, int64_t candidate) {
 }
 
 int fit(const Call *call, const FitJob *job) {
+    atomic_int has_no_memory;
     Context c = {.call = call, .job = job, .n_padded = (call->inputs.n_rows + LANES - 1) / LANES * LANES};
+    atomic_init(&has_no_memory, 0);
+    c.has_no_memory = &has_no_memory;
     for (int64_t i = 0; i < job->n_candidates; i++) {
         int64_t m = job->term_offsets[i + 1] - job->term_offsets[i], q = 0;
         int64_t first = call->population.constant_offsets[job->term_offsets[i]];
@@ -401,5 +409,5 @@ int fit(const Call *call, const FitJob *job) {
     Work work = {enter, task, leave};
     int result = run_parallel(&work, &c, job->n_candidates, call->n_threads);
     free(y), free(root);
-    return result;
+    return result || atomic_load(&has_no_memory) ? -1 : 0;
 }

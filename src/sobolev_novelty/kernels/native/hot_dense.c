@@ -46,7 +46,7 @@ static void any_block(const double *const *left, int nl, const double *const *ri
 void ISA(gram)(const double *const *columns, int32_t m, int64_t n, double weight, double *gram, int32_t ld,
                const int32_t *where) {
     double products[BLOCK * BLOCK];
-    for (int32_t i = 0; i < m; i += BLOCK)
+    for (int32_t i = 0; i < m && (i == 0 || !should_stop()); i += BLOCK)
         for (int32_t j = i; j < m; j += BLOCK) {
             int ni = m - i < BLOCK ? m - i : BLOCK, nj = m - j < BLOCK ? m - j : BLOCK;
             any_block(columns + i, ni, columns + j, nj, n, products);
@@ -108,7 +108,7 @@ static void axpy4(const double *a, const double *x, double *const *y, int64_t n)
 
 /* Householder: R (upper, row-major, m x m) takes up the n rows (a multiple of LANES) of B (m columns, ldb apart). B is lost. */
 void ISA(absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m) {
-    for (int32_t k = 0; k < m; k++) {
+    for (int32_t k = 0; k < m && !should_stop(); k++) {
         double *x = B + k * ldb, *row = R + (int64_t)k * m;
         double sigma = ISA(dot)(x, x, n), alpha = row[k];
         if (sigma < 1e-280) continue; /* the columns are of order one: nothing is lost, and 1 / (beta v0) stays finite */

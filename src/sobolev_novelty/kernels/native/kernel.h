@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "operators.h"
 
@@ -133,13 +134,40 @@ size_t second_rows(int64_t n_used);
 const double *second_row(const Workspace *, size_t r);
 int second_room(Workspace *); /* after plan(): 0, or -1 where memory ran out */
 
+/* stop.c: whether somebody wants this call to end (Ctrl-C). The thread that made the call looks from time to time; all its
+ * threads learn of it. Whoever is told to stop may leave results half done: the call ends in an exception. */
+typedef struct Stopping Stopping;
+typedef struct {
+    int (*look)(void *state); /* 1 where the call must end */
+    void *state;
+} Watch;
+Stopping *watch_begin(Stopping *room, Watch); /* for this thread and those that run_parallel starts from it */
+void watch_end(void);
+Stopping *watch_current(void);
+void watch_join(Stopping *);
+int should_stop(void); /* cheap: once per tile or matrix row */
+struct Stopping {
+    Watch watch;
+    _Atomic int wanted;
+    int64_t next_look; /* of the thread that made the call */
+};
+
+/* In builds for tests every allocation can be made to fail in turn: see tests/test_kernel_faults.py. */
+#ifdef SOBOLEV_FAULTS
+int allocation_fails(void);
+int64_t count_allocations(int64_t failing); /* the failing-th from now on fails (none where < 0); returns those since the last call */
+#define malloc(n) (allocation_fails() ? NULL : malloc(n))
+#define calloc(n, size) (allocation_fails() ? NULL : calloc(n, size))
+#define aligned_alloc(a, n) (allocation_fails() ? NULL : aligned_alloc(a, n))
+#endif
+
 /* parallel.c */
 typedef struct {
     void *(*enter)(void *context);              /* per thread: its workspace, or NULL where memory ran out */
     void (*task)(void *context, void *own, int64_t i);
     void (*leave)(void *own);
 } Work;
-/* 0, or -1 where a thread found no memory. */
+/* 0, or -1 where no thread found memory, or where the call was stopped. */
 int run_parallel(const Work *, void *context, int64_t n_tasks, int n_threads);
 
 /* dense.c */

@@ -14,11 +14,24 @@
 typedef struct {
     Py_buffer views[16];
     int n;
+    void *copies[16];
+    int n_copies;
 } Buffers;
 
 static void release(Buffers *buffers) {
     for (int k = 0; k < buffers->n; k++) PyBuffer_Release(buffers->views + k);
-    buffers->n = 0;
+    for (int k = 0; k < buffers->n_copies; k++) free(buffers->copies[k]);
+    buffers->n = buffers->n_copies = 0;
+}
+
+/* What memory is reached by is checked and used in a copy: another thread may write to the caller's array meanwhile. NULL with an
+ * exception set where v is NULL or there is no memory. */
+static const void *copy_of(Buffers *buffers, const Py_buffer *v) {
+    if (!v) return NULL;
+    void *copy = malloc((size_t)v->len + 1);
+    if (!copy) return PyErr_NoMemory();
+    memcpy(copy, v->buf, (size_t)v->len);
+    return buffers->copies[buffers->n_copies++] = copy;
 }
 
 /* A C-contiguous buffer of the given letters and dimension; NULL with an exception set. */
@@ -67,7 +80,9 @@ static int prepare(Prepared *prepared, Buffers *buffers, PyObject *programs, PyO
     if (!vx) return -1;
     Population *p = &call->population;
     if (vo->shape[0] < 1 || vo->shape[0] != vko->shape[0]) return refuse("'offsets' and 'constant_offsets' must have the same length, at least 1.");
-    p->codes = vc->buf, p->offsets = vo->buf, p->constants = vk->buf, p->constant_offsets = vko->buf;
+    p->codes = copy_of(buffers, vc), p->offsets = copy_of(buffers, vo), p->constants = vk->buf;
+    p->constant_offsets = copy_of(buffers, vko);
+    if (PyErr_Occurred()) return -1;
     p->n_programs = vo->shape[0] - 1;
     p->n_features = vx->shape[0];
     if (p->n_features > (1 << 30)) return refuse("'X' has too many features.");
@@ -107,13 +122,32 @@ static PyObject *finish(Prepared *prepared, Buffers *buffers, int result) {
     Py_RETURN_NONE;
 }
 
+/* Takes the GIL for a moment and lets Python look at its signals; an exception it raises stays set. */
+static int python_wants_to_stop(void *state) {
+    PyThreadState **saved = state;
+    PyEval_RestoreThread(*saved);
+    int wants = PyErr_CheckSignals() != 0;
+    *saved = PyEval_SaveThread();
+    return wants;
+}
+
+#define WITHOUT_THE_GIL(statement)                                            \
+    do {                                                                      \
+        Stopping stopping;                                                    \
+        PyThreadState *saved = PyEval_SaveThread();                           \
+        watch_begin(&stopping, (Watch){python_wants_to_stop, &saved});        \
+        statement;                                                            \
+        watch_end();                                                          \
+        PyEval_RestoreThread(saved);                                          \
+    } while (0)
+
 static int64_t derivative_rows(int64_t d, int order) { return order == 0 ? 1 : order == 1 ? 1 + d : (int64_t)second_rows(d); }
 
 static PyObject *py_derivatives(PyObject *self, PyObject *args) {
     PyObject *programs, *X, *out;
     int order, n_threads, level, result = 0;
-    Buffers storage = {.n = 0}, *buffers = &storage;
-    Prepared prepared;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
     (void)self;
     if (!PyArg_ParseTuple(args, "O!OiOii", &PyTuple_Type, &programs, &X, &order, &out, &n_threads, &level)) return NULL;
     if (prepare(&prepared, buffers, programs, X, n_threads, level)) return finish(&prepared, buffers, 0);
@@ -124,9 +158,7 @@ static PyObject *py_derivatives(PyObject *self, PyObject *args) {
                       vout->shape[1] != derivative_rows(call->inputs.n_features, order)))
         refuse("'out' has the wrong shape.");
     if (!PyErr_Occurred()) {
-        Py_BEGIN_ALLOW_THREADS
-        result = derivatives(call, order, vout->buf);
-        Py_END_ALLOW_THREADS
+        WITHOUT_THE_GIL(result = derivatives(call, order, vout->buf));
     }
     return finish(&prepared, buffers, result);
 }
@@ -134,8 +166,8 @@ static PyObject *py_derivatives(PyObject *self, PyObject *args) {
 static PyObject *py_jacobians(PyObject *self, PyObject *args) {
     PyObject *programs, *X, *values, *jacobian;
     int n_threads, level, result = 0;
-    Buffers storage = {.n = 0}, *buffers = &storage;
-    Prepared prepared;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
     (void)self;
     if (!PyArg_ParseTuple(args, "O!OOOii", &PyTuple_Type, &programs, &X, &values, &jacobian, &n_threads, &level)) return NULL;
     if (prepare(&prepared, buffers, programs, X, n_threads, level)) return finish(&prepared, buffers, 0);
@@ -146,9 +178,7 @@ static PyObject *py_jacobians(PyObject *self, PyObject *args) {
                vj->shape[0] != p->constant_offsets[p->n_programs] || vj->shape[1] != call->inputs.n_rows))
         refuse("'values' or 'jacobian' has the wrong shape.");
     if (!PyErr_Occurred()) {
-        Py_BEGIN_ALLOW_THREADS
-        result = jacobians(call, vv->buf, vj->buf);
-        Py_END_ALLOW_THREADS
+        WITHOUT_THE_GIL(result = jacobians(call, vv->buf, vj->buf));
     }
     return finish(&prepared, buffers, result);
 }
@@ -165,8 +195,8 @@ static int is_partition(const int64_t *offsets, int64_t n, int64_t last) {
 static PyObject *py_fit(PyObject *self, PyObject *args) {
     PyObject *programs, *X, *offsets, *free_, *y, *weights, *coefficients, *constants, *loss, *status;
     int n_iterations, n_threads, level, result = 0;
-    Buffers storage = {.n = 0}, *buffers = &storage;
-    Prepared prepared;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
     FitJob job = {0};
     (void)self;
     if (!PyArg_ParseTuple(args, "O!OOOOOiOOOOii", &PyTuple_Type, &programs, &offsets, &free_, &X, &y, &weights,
@@ -182,24 +212,24 @@ static PyObject *py_fit(PyObject *self, PyObject *args) {
     Py_buffer *vk = vb ? DOUBLES(constants, "constants", 1, 1) : NULL, *vl = vk ? DOUBLES(loss, "loss", 1, 1) : NULL;
     Py_buffer *vs = vl ? INTS(status, "status", 1) : NULL;
     if (!vs) return finish(&prepared, buffers, 0);
+    const int64_t *o = copy_of(buffers, vo);
+    const uint8_t *is_free = o ? copy_of(buffers, vf) : NULL;
+    if (!is_free) return finish(&prepared, buffers, 0);
     job.n_candidates = vo->shape[0] - 1;
-    if (!is_partition(vo->buf, vo->shape[0], p->n_programs)) refuse("'term_offsets' must ascend from 0 to the number of programs.");
+    if (!is_partition(o, vo->shape[0], p->n_programs)) refuse("'term_offsets' must ascend from 0 to the number of programs.");
     else if (vf->shape[0] != n_constants || vk->shape[0] != n_constants) refuse("'free' must have one entry per constant.");
     else if (vy->shape[0] != N || (vw && vw->shape[0] != N)) refuse("'y' and 'weights' must have one entry per sample.");
     else if (vb->shape[0] != p->n_programs || vl->shape[0] != job.n_candidates || vs->shape[0] != job.n_candidates)
         refuse("The output arrays have the wrong shapes.");
     else if (n_iterations < 0) refuse("'n_iterations' must not be negative.");
-    const int64_t *o = vo->buf;
     for (int64_t c = 0; !PyErr_Occurred() && c < job.n_candidates; c++)
         if (o[c + 1] - o[c] + p->constant_offsets[o[c + 1]] - p->constant_offsets[o[c]] > MAX_COLUMNS)
             refuse("A candidate has more than 4096 terms and constants. Fit fewer at a time.");
     if (!PyErr_Occurred()) {
-        job.term_offsets = o, job.free_constants = vf->buf, job.y = vy->buf, job.weights = vw ? vw->buf : NULL;
+        job.term_offsets = o, job.free_constants = is_free, job.y = vy->buf, job.weights = vw ? vw->buf : NULL;
         job.n_iterations = n_iterations, job.coefficients = vb->buf, job.constants = vk->buf;
         job.loss = vl->buf, job.status = vs->buf;
-        Py_BEGIN_ALLOW_THREADS
-        result = fit(&prepared.call, &job);
-        Py_END_ALLOW_THREADS
+        WITHOUT_THE_GIL(result = fit(&prepared.call, &job));
     }
     return finish(&prepared, buffers, result);
 }
@@ -209,8 +239,8 @@ static PyObject *py_fit(PyObject *self, PyObject *args) {
 static PyObject *py_novelties(PyObject *self, PyObject *args) {
     PyObject *programs, *X, *members, *offsets, *factors, *rules, *novelty, *lengths, *rows, *status, *triangles, *places;
     int order, min_rows, n_threads, level, result = 0;
-    Buffers storage = {.n = 0}, *buffers = &storage;
-    Prepared prepared;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
     NoveltyJob job = {0};
     (void)self;
     if (!PyArg_ParseTuple(args, "O!OOOOiiOOOOOOOii", &PyTuple_Type, &programs, &members, &offsets, &X, &factors, &order,
@@ -224,17 +254,19 @@ static PyObject *py_novelties(PyObject *self, PyObject *args) {
     Py_buffer *vp = vu ? LONGS(places, "triangle_offsets", 0) : NULL;
     if (vp && triangles != Py_None) vt = DOUBLES(triangles, "triangles", 1, 1);
     if (!vp || PyErr_Occurred()) return finish(&prepared, buffers, 0);
-    const int64_t *m = vm->buf, *o = vo->buf;
+    const int64_t *m = copy_of(buffers, vm), *o = m ? copy_of(buffers, vo) : NULL, *places_of = o ? copy_of(buffers, vp) : NULL;
+    const double *rules_of = places_of ? copy_of(buffers, vu) : NULL;
+    if (!rules_of) return finish(&prepared, buffers, 0);
     job.n_candidates = vo->shape[0] - 1;
     if (order < 0 || order > 2) refuse("'order' must be 0, 1 or 2.");
     else if (!is_partition(o, vo->shape[0], vm->shape[0])) refuse("'offsets' must ascend from 0 to the number of members.");
     else if (vf->shape[0] != derivative_rows(prepared.call.inputs.n_features, order)) refuse("'factors' has the wrong length.");
     else if (vn->shape[0] != vm->shape[0] || vl->shape[0] != vm->shape[0] || vr->shape[0] != job.n_candidates ||
              vs->shape[0] != job.n_candidates || vu->shape[0] != (Py_ssize_t)N_RULES || vp->shape[0] != vo->shape[0] ||
-             (vt && !is_partition(vp->buf, vp->shape[0], vt->shape[0])))
+             (vt && !is_partition(places_of, vp->shape[0], vt->shape[0])))
         refuse("The output arrays have the wrong shapes.");
     for (int64_t c = 0; vt && !PyErr_Occurred() && c < job.n_candidates; c++) {
-        const int64_t *places_of = vp->buf, count = o[c + 1] - o[c];
+        const int64_t count = o[c + 1] - o[c];
         if (places_of[c + 1] - places_of[c] != count * count) refuse("'triangle_offsets' has the wrong steps.");
     }
     for (Py_ssize_t k = 0; !PyErr_Occurred() && k < vm->shape[0]; k++)
@@ -243,11 +275,9 @@ static PyObject *py_novelties(PyObject *self, PyObject *args) {
         if (o[c + 1] - o[c] > MAX_COLUMNS) refuse("A candidate has more than 4096 terms. Split it.");
     if (!PyErr_Occurred()) {
         job.members = m, job.offsets = o, job.factors = vf->buf, job.order = order, job.min_rows = min_rows;
-        job.novelty = vn->buf, job.lengths = vl->buf, job.rows = vr->buf, job.status = vs->buf, job.rules = vu->buf;
-        job.triangles = vt ? vt->buf : NULL, job.triangle_offsets = vp->buf;
-        Py_BEGIN_ALLOW_THREADS
-        result = novelties(&prepared.call, &job);
-        Py_END_ALLOW_THREADS
+        job.novelty = vn->buf, job.lengths = vl->buf, job.rows = vr->buf, job.status = vs->buf, job.rules = (const Rules *)rules_of;
+        job.triangles = vt ? vt->buf : NULL, job.triangle_offsets = places_of;
+        WITHOUT_THE_GIL(result = novelties(&prepared.call, &job));
     }
     return finish(&prepared, buffers, result);
 }
@@ -272,7 +302,20 @@ static PyObject *py_instruction_set(PyObject *self, PyObject *args) {
     return Py_BuildValue("(si)", hot_select(level)->name, SOBOLEV_LIBMVEC);
 }
 
+#ifdef SOBOLEV_FAULTS
+/* failing -> allocations since the last call: the failing-th allocation from now on gets no memory; none where it is negative. */
+static PyObject *py_count_allocations(PyObject *self, PyObject *args) {
+    long long failing;
+    (void)self;
+    if (!PyArg_ParseTuple(args, "L", &failing)) return NULL;
+    return PyLong_FromLongLong(count_allocations(failing));
+}
+#endif
+
 static PyMethodDef methods[] = {
+#ifdef SOBOLEV_FAULTS
+    {"count_allocations", py_count_allocations, METH_VARARGS, NULL},
+#endif
     {"derivatives", py_derivatives, METH_VARARGS, NULL},
     {"jacobians", py_jacobians, METH_VARARGS, NULL},
     {"fit", py_fit, METH_VARARGS, NULL},

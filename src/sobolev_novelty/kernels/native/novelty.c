@@ -93,7 +93,7 @@ static int evaluate_rows(const Context *c, Workspace *ws, int64_t program, int64
     int want = want_of(c);
     plan(ws, &call->population, program, call->population.constants + call->population.constant_offsets[program], NULL, want);
     if (want == WANT_SECOND && second_room(ws)) return -1;
-    for (int64_t row = start; row < last;) {
+    for (int64_t row = start; row < last && !should_stop();) {
         int64_t room = in->n_whole > row && last - row < ws->tile ? (last - row) / LANES * LANES : ws->tile;
         Tile t = tile_at(in, row, room);
         double *at = out + (row - start);
@@ -195,7 +195,7 @@ static int multiply(Candidate *p, int64_t n) {
     const Call *call = p->context->call;
     memset(own->part, 0, (size_t)p->m * (size_t)p->m * sizeof(double));
     for (int64_t i = 0; i < n; i += CHUNK)
-        for (int64_t k = 0; k < p->n_segments; k++) {
+        for (int64_t k = 0; k < p->n_segments && !should_stop(); k++) {
             int64_t first = own->first_entry[k], count = own->first_entry[k + 1] - first;
             double factor = p->context->job->factors[own->segment_of[k]];
             for (int64_t e = 0; e < count; e++) own->columns[e] = own->rows[first + e] + i;
@@ -212,7 +212,7 @@ static int gram_of_blocks(Candidate *p) {
     Own *own = p->own;
     int useless = 0;
     memset(own->gram, 0, (size_t)p->m * (size_t)p->m * sizeof(double));
-    for (int64_t start = 0; start < p->context->n_padded; start += p->block_rows) {
+    for (int64_t start = 0; start < p->context->n_padded && !should_stop(); start += p->block_rows) {
         int64_t n = p->context->n_padded - start < p->block_rows ? p->context->n_padded - start : p->block_rows;
         int64_t real = p->context->call->inputs.n_rows - start < n ? p->context->call->inputs.n_rows - start : n;
         if (load(p, start, n)) return -1;
@@ -234,7 +234,7 @@ static int gram_of_blocks(Candidate *p) {
 static int scales_of_blocks(Candidate *p) {
     Own *own = p->own;
     for (int32_t t = 0; t < p->m; t++) own->scale[t] = 0.0;
-    for (int64_t start = 0; start < p->context->n_padded; start += p->block_rows) {
+    for (int64_t start = 0; start < p->context->n_padded && !should_stop(); start += p->block_rows) {
         int64_t n = p->context->n_padded - start < p->block_rows ? p->context->n_padded - start : p->block_rows;
         if (load(p, start, n)) return -1;
         clean(p, start, n);
@@ -274,14 +274,14 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
     const Call *call = p->context->call;
     if (wide) memset(wide, 0, (size_t)p->m * (size_t)p->m * sizeof(Wide));
     else memset(own->R, 0, (size_t)p->m * (size_t)p->m * sizeof(double));
-    for (int64_t start = 0; start < p->context->n_padded; start += p->block_rows) {
+    for (int64_t start = 0; start < p->context->n_padded && !should_stop(); start += p->block_rows) {
         int64_t n = p->context->n_padded - start < p->block_rows ? p->context->n_padded - start : p->block_rows;
         if (p->block_rows < p->context->n_padded || start) { /* a single block is still there, and clean */
             if (load(p, start, n)) return -1;
             if (p->has_bad) clean(p, start, n);
         }
         for (int64_t i = 0; i < n; i += CHUNK)
-            for (int64_t k = 0; k < p->n_segments; k++) {
+            for (int64_t k = 0; k < p->n_segments && !should_stop(); k++) {
                 int64_t size = n - i < CHUNK ? n - i : CHUNK;
                 fill_chunk(p, k, i, size, W);
                 if (wide) absorb_wide(wide, W, CHUNK, size, p->m);

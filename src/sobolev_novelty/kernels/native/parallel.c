@@ -4,28 +4,30 @@
  * number of threads. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
 
 #include "kernel.h"
 
 typedef struct {
     const Work *work;
+    Stopping *stopping;
     void *context;
     int64_t n_tasks;
     atomic_llong next;
-    atomic_int failed;
+    atomic_int was_stopped;
 } Shared;
 
 static void *worker(void *argument) {
     Shared *shared = argument;
+    watch_join(shared->stopping);
     void *own = shared->work->enter(shared->context);
-    if (!own) {
-        atomic_store(&shared->failed, 1);
-        return NULL;
-    }
+    if (!own) return NULL;
     for (;;) {
         int64_t i = atomic_fetch_add(&shared->next, 1);
         if (i >= shared->n_tasks) break;
+        if (should_stop()) {
+            atomic_store(&shared->was_stopped, 1);
+            break;
+        }
         shared->work->task(shared->context, own, i);
     }
     shared->work->leave(own);
@@ -33,9 +35,9 @@ static void *worker(void *argument) {
 }
 
 int run_parallel(const Work *work, void *context, int64_t n_tasks, int n_threads) {
-    Shared shared = {.work = work, .context = context, .n_tasks = n_tasks};
+    Shared shared = {.work = work, .stopping = watch_current(), .context = context, .n_tasks = n_tasks};
     atomic_init(&shared.next, 0);
-    atomic_init(&shared.failed, 0);
+    atomic_init(&shared.was_stopped, 0);
     if (n_tasks <= 0) return 0;
     if (n_threads > n_tasks) n_threads = (int)n_tasks;
     pthread_t *threads = n_threads > 1 ? malloc((size_t)(n_threads - 1) * sizeof *threads) : NULL;
@@ -46,5 +48,5 @@ int run_parallel(const Work *work, void *context, int64_t n_tasks, int n_threads
     for (int k = 0; k < started; k++) pthread_join(threads[k], NULL);
     free(threads);
     /* A thread that found no memory leaves its share to the others; the call fails only when none could work. */
-    return atomic_load(&shared.next) >= n_tasks ? 0 : -1;
+    return atomic_load(&shared.next) >= n_tasks && !atomic_load(&shared.was_stopped) ? 0 : -1;
 }
