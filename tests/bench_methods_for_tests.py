@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import subprocess
 import sys
 import time
 
 from sobolev_novelty.bench.methods import MethodResult, linear
+from sobolev_novelty.errors import require
 from sobolev_novelty.expression import Expression
 
 
@@ -50,3 +53,15 @@ def bad_assessment(X, y, *, seed, budget):
 
 def recurse(X, y, *, seed, budget):
     return recurse(X, y, seed=seed, budget=budget)
+
+
+def no_room(X, y, *, seed, budget):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def needs_a_package(X, y, *, seed, budget):
+    return require("a_package_that_nobody_has", extra="bench")
+
+
+def killed_by_the_system(X, y, *, seed, budget):
+    os.kill(os.getpid(), signal.SIGKILL)  # as the out-of-memory killer does

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 from pathlib import Path
 
 import pytest
 
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.output import check_output, whole_file, write_or_rescue, write_whole
 
 
 def test_a_path_that_will_do_passes(tmp_path: Path) -> None:
@@ -56,3 +57,44 @@ def test_where_nothing_can_be_written_the_result_is_still_returned_to_the_caller
     monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path / "neither"))
     path, problem = write_or_rescue(tmp_path / "none" / "a.txt", lambda path: path.write_text("42"))
     assert path is None and "Nor could the temporary folder" in problem
+
+
+def test_several_writers_and_readers_of_one_file_see_only_whole_contents(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    contents = [letter * 200_000 for letter in "abcd"]
+    write_whole(path, contents[0])
+    done = threading.Event()
+
+    def write(text: str) -> None:
+        for _ in range(20):
+            write_whole(path, text)
+
+    writers = [threading.Thread(target=write, args=(text,)) for text in contents]
+    torn = []
+
+    def read() -> None:
+        while not done.is_set():
+            text = path.read_text()
+            if text not in contents:
+                torn.append(len(text))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    done.set()
+    reader.join()
+    assert torn == []
+    assert [file.name for file in tmp_path.iterdir()] == ["model.json"]
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    write_whole(path, "old")
+    with pytest.raises(ZeroDivisionError), whole_file(path) as handle:
+        handle.write(b"half of the n")
+        1 / 0  # noqa: B018
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

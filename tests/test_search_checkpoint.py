@@ -94,3 +94,11 @@ def test_it_is_written_now_and_then_while_a_search_runs(tmp_path: Path, monkeypa
     monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
     save(progress)
     assert json.loads(path.read_text())["n_evaluations"] == 10
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_end_the_search(tmp_path: Path) -> None:
+    """The folder disappears while the search runs."""
+    folder = tmp_path / "gone"
+    with pytest.warns(UserWarning, match="could not be written .* the search goes on"):
+        model = fitted(folder / "run.json", 50)
+    assert model.n_evaluations_ == 50

@@ -37,6 +37,9 @@ def run_command(
     jobs: Annotated[int, typer.Option(help="Tasks to run at the same time on this machine.")] = 1,
     dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, such as tcp://host:8786.")] = None,
     only: Annotated[str | None, typer.Option(help="Only these methods of the experiment, separated by commas.")] = None,
+    retry: Annotated[
+        str | None, typer.Option(help="Run stored rows again that are failed, crashed, timeout, memory or changed.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Run what is not stored yet. If it is killed, only the jobs in progress are lost; run it again to continue."""
@@ -51,10 +54,11 @@ def run_command(
             plan = plan.restricted([name.strip() for name in only.split(",")])
         target = Store(store or Path("results") / f"{plan.name}.sqlite")
         with live_progress() as on_progress:
-            summary = run(plan, target, n_jobs=jobs, dask=dask, on_progress=on_progress)
+            again = [] if retry is None else [name.strip() for name in retry.split(",")]
+            summary = run(plan, target, n_jobs=jobs, dask=dask, retry=again, on_progress=on_progress)
     if as_json:
         print_json(asdict(summary))
-        return
+        raise typer.Exit(1 if summary.not_run else 0)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items())) or "nothing to run"
     typer.echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} already stored.")
     if summary.held:
@@ -62,6 +66,9 @@ def run_command(
     if summary.missing:
         typer.echo(f"The data of {len(summary.missing)} tasks are not on this machine: {', '.join(summary.missing)}.")
     typer.echo(f"Store: {target.path}")
+    for reason, count in summary.not_run.items():
+        typer.echo(f"sobolev: {count} jobs could not be run here, and are not stored: {reason}", err=True)
+    raise typer.Exit(1 if summary.not_run else 0)
 
 
 @bench_app.command("table")

@@ -20,6 +20,26 @@ from collections.abc import Sequence
 from types import ModuleType
 
 
+def printable(text: str) -> str:
+    r"""Text that does nothing but show: control characters, terminal escapes and reversed writing as ``\\uXXXX``.
+
+    Line breaks and tabs stay.
+
+    Examples
+    --------
+    >>> print(printable("mass\x1b[31m\u202e"))
+    mass\\u001b[31m\\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[k]:02x}{units[k + 1]:02x}" for k in range(0, len(units), 2))
+
+
 class SobolevError(Exception):
     """Base of every error this package raises on purpose.
 
@@ -32,7 +52,8 @@ class SobolevError(Exception):
     """
 
     def __init__(self, *message: object, arguments: Sequence[str] = ()) -> None:
-        super().__init__(*message)
+        # Names come from files: an error that is shown must not move the cursor or hide what it says.
+        super().__init__(*(printable(part) if isinstance(part, str) else part for part in message))
         self.arguments = tuple(arguments)
 
 

@@ -2,12 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import secrets
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import IO
 
 from sobolev_novelty.errors import ParameterError
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of ``path`` when all is written: readers see the old one or the new one.
+
+    That holds for several writers at once, for a process that is killed, and for a machine that loses power.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+    try:
+        with draft.open("xb") as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write text as a whole or not at all.
+
+    Examples
+    --------
+    >>> path = Path(tempfile.mkdtemp()) / "a.txt"
+    >>> write_whole(path, "42")
+    >>> path.read_text(), len(list(path.parent.iterdir()))
+    ('42', 1)
+    """
+    with whole_file(path) as handle:
+        handle.write(text.encode("utf-8"))
 
 
 def check_output(path: Path, suffixes: Sequence[str] = (), argument: str = "out") -> None:

@@ -20,13 +20,14 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from sobolev_novelty.bench.methods import check_options
 from sobolev_novelty.bench.store import Job
-from sobolev_novelty.bench.suites import MAX_TRAIN_ROWS, suite_tasks
+from sobolev_novelty.bench.suites import MAX_TRAIN_ROWS, suite_tasks, task_fingerprint
 from sobolev_novelty.bench.tasks import read_toml
 from sobolev_novelty.errors import ParameterError
 
@@ -96,6 +97,16 @@ class Experiment:
                 f"The experiment has no method {', '.join(unknown)}. Its methods are: {', '.join(known)}."
             )
         return replace(self, methods=tuple(spec for spec in self.methods if spec.label in labels))
+
+    def check_methods(self) -> None:
+        """Refuse unknown methods and options before anything is run."""
+        for spec in self.methods:
+            check_options(spec.method, spec.options)
+
+    def fingerprints(self, missing: Collection[str] = ()) -> dict[str, str]:
+        """What each task is, in a few characters that change with its formula or data; not of the missing ones."""
+        suite = _located(self.suite, self.folder)
+        return {name: task_fingerprint(name, suite) for name in self.tasks if name not in missing}
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for all rows of a store."""

@@ -14,11 +14,15 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sobolev_novelty.bench.worker import ENVIRONMENT
+from sobolev_novelty.evidence.claims import process_start
 from sobolev_novelty.evidence.origin import circumstances, without_folders
 
 #: One thread per task: methods are compared at equal cost, and ``n_jobs`` decides how many cores are used.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _POLL_SECONDS = 0.02
+#: Temporary folders are called so, and after the process that made them.
+_FOLDER = "sobolev-bench-"
 #: Characters of a crashed worker's output that are kept.
 _OUTPUT_TAIL = 4000
 
@@ -33,18 +37,34 @@ def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        Columns of the store; ``status`` is ``done``, ``failed``, ``timeout``, ``memory`` or ``crashed``.
+        Columns of the store; ``status`` is ``done``, ``failed``, ``timeout``, ``memory`` or ``crashed``; or
+        ``environment`` where this machine could not run the job (a full disk, a missing package, the system's
+        out-of-memory killer), which is no result.
     """
     # Read before the child imports the sources, which may be edited while it runs.
     origin = circumstances()
-    folder = Path(tempfile.mkdtemp(prefix="sobolev-bench-"))
     try:
-        result = _run(request, folder)
+        folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
+    except OSError as error:
+        return {"status": ENVIRONMENT, "traceback": f"No temporary folder: {error.strerror or error}", **origin}
+    try:
+        try:
+            result = _run(request, folder)
+        except OSError as error:
+            result = {"status": ENVIRONMENT, "traceback": f"{type(error).__name__}: {error.strerror or error}"}
         if "traceback" in result:
             result["traceback"] = without_folders(result["traceback"])
         return {**result, **origin}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned_folders() -> None:
+    """Remove what runners left behind that were killed: folders that name a process which is gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
+        number = folder.name.removeprefix(_FOLDER).partition("-")[0]
+        if number.isdigit() and process_start(int(number)) is None:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -100,7 +120,7 @@ def _collect(
     if result_path.exists():
         written: dict[str, Any] = json.loads(result_path.read_text(encoding="utf-8"))
         result: dict[str, Any] = written["result"]
-        if not written["is_final"]:
+        if not written["is_final"] and result.get("status") != ENVIRONMENT:
             what = "ran out of time" if was_killed else f"ended with exit code {exit_code}"
             result["exact_note"] = f"The assessment {what}; the fit was finished before."
         return result
@@ -112,6 +132,8 @@ def _collect(
         }
     tail = output_path.read_text(encoding="utf-8", errors="replace")[-_OUTPUT_TAIL:]
     name = signal.Signals(-exit_code).name if exit_code < 0 else f"exit code {exit_code}"
+    if exit_code == -signal.SIGKILL:
+        return {"status": ENVIRONMENT, "traceback": "The system killed the process, probably for want of memory."}
     # C++ libraries answer a refused allocation by aborting.
     status = "memory" if "bad_alloc" in tail or "MemoryError" in tail else "crashed"
     return {"status": status, "traceback": f"The process ended with {name}.\n{tail}"}

@@ -8,9 +8,10 @@ your own without changing anything here.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.registry import engine_names
 from sobolev_novelty.terms import Term, sum_of_terms
+
+if TYPE_CHECKING:
+    from sobolev_novelty.search.regressor import SymbolicRegressor
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,24 @@ def find_method(name: str) -> Method:
         raise ParameterError(f"'{name}' is not a method. Known: {known}; or give 'package.module:function'.") from None
 
 
+def check_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse a method that does not exist, or options that it does not take.
+
+    Examples
+    --------
+    >>> check_options("linear", {})
+    """
+    function = find_method(name)
+    try:
+        inspect.signature(function).bind(None, None, seed=0, budget=1.0, **options)
+        engine, _, signal = name.partition("+")
+        if engine in engine_names():
+            _regressor(engine, signal == "novelty", seed=0, budget=1.0, **options)
+    except (TypeError, ValueError) as error:
+        given = ", ".join(f"{key}={value!r}" for key, value in options.items())
+        raise ParameterError(f"The method '{name}' cannot be called with {given}: {str(error).rstrip('.')}.") from error
+
+
 @method("linear")
 def linear(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResult:
     """Ordinary least squares on all inputs."""
@@ -95,31 +117,35 @@ def linear(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodR
     return MethodResult(sum_of_terms(terms), evaluations=1, sn_calls=0)
 
 
-def _search(engine: str, *, novelty: bool) -> Method:
-    def run(
-        X: FloatArray,
-        y: FloatArray,
-        *,
-        seed: int,
-        budget: float,
-        guidance: dict[str, Any] | None = None,
-        engine_options: dict[str, Any] | None = None,
-        max_evaluations: int | None = None,
-        **options: Any,
-    ) -> MethodResult:
-        from sobolev_novelty.search.engine import SobolevGuidance
-        from sobolev_novelty.search.loop import Budget
-        from sobolev_novelty.search.registry import engine_named
-        from sobolev_novelty.search.regressor import SymbolicRegressor
+def _regressor(
+    engine: str,
+    novelty: bool,
+    *,
+    seed: int,
+    budget: float,
+    guidance: dict[str, Any] | None = None,
+    engine_options: dict[str, Any] | None = None,
+    max_evaluations: int | None = None,
+    **options: Any,
+) -> SymbolicRegressor:
+    from sobolev_novelty.search.engine import SobolevGuidance
+    from sobolev_novelty.search.loop import Budget
+    from sobolev_novelty.search.registry import engine_named
+    from sobolev_novelty.search.regressor import SymbolicRegressor
 
-        model = SymbolicRegressor(
-            engine=engine_named(engine).set_params(**(engine_options or {})),
-            novelty=SobolevGuidance(**guidance) if guidance else novelty,
-            budget=Budget(seconds=budget, max_evaluations=max_evaluations),
-            random_state=seed,
-            verbose=False,
-            **options,
-        ).fit(X, y)
+    return SymbolicRegressor(
+        engine=engine_named(engine).set_params(**(engine_options or {})),
+        novelty=SobolevGuidance(**guidance) if guidance else novelty,
+        budget=Budget(seconds=budget, max_evaluations=max_evaluations),
+        random_state=seed,
+        verbose=False,
+        **options,
+    )
+
+
+def _search(engine: str, *, novelty: bool) -> Method:
+    def run(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+        model = _regressor(engine, novelty, seed=seed, budget=budget, **options).fit(X, y)
         extra = {"stop_reason": str(getattr(model, "stop_reason_", ""))}
         return MethodResult(model.expression_, model.n_evaluations_, model.n_novelty_calls_, extra)
 

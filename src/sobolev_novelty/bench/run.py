@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sobolev_novelty.bench.experiment import Experiment
-from sobolev_novelty.bench.isolation import run_isolated
+from sobolev_novelty.bench.isolation import remove_abandoned_folders, run_isolated
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
+from sobolev_novelty.bench.worker import ENVIRONMENT
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.evidence.origin import circumstances
 from sobolev_novelty.progress import silent
@@ -21,6 +22,10 @@ from sobolev_novelty.progress import silent
 _HEARTBEAT = 5.0
 #: How often Dask may move a task from a lost worker to another.
 _DASK_RETRIES = 5
+#: After this many jobs in a row that the machine could not run, no more are handed out.
+_IN_VAIN = 3
+#: What 'retry' may name.
+RETRIED = ("failed", "crashed", "timeout", "memory", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class Summary:
     statuses : dict
         How many of the jobs of this runner ended in which status.
     seconds : float
+    not_run : dict
+        Why jobs could not be run on this machine, and how many; they are not stored.
     """
 
     ran: int
@@ -74,6 +81,7 @@ class Summary:
     missing: tuple[str, ...]
     statuses: dict[str, int]
     seconds: float
+    not_run: dict[str, int] = field(default_factory=dict)
 
 
 def run(
@@ -82,6 +90,7 @@ def run(
     *,
     n_jobs: int = 1,
     dask: str | None = None,
+    retry: Sequence[str] = (),
     on_progress: Callable[[SweepProgress], None] = silent,
 ) -> Summary:
     """Run what the store does not have yet.
@@ -94,13 +103,23 @@ def run(
         Jobs at a time on this machine; not used with ``dask``.
     dask : str, optional
         Address of a Dask scheduler. Each of its workers runs as many jobs at a time as it has threads.
+    retry : sequence of str
+        Statuses of stored rows that are run again: ``failed``, ``crashed``, ``timeout``, ``memory``; and ``changed``,
+        rows of tasks whose formula or data are not what they were.
     on_progress : callable
         Called with a :class:`SweepProgress` about twice a second.
     """
     if n_jobs < 1:
         raise ParameterError(f"'n_jobs' must be at least 1. Got {n_jobs}.")
+    unknown = set(retry) - set(RETRIED)
+    if unknown:
+        raise ParameterError(f"'retry' must be of {', '.join(RETRIED)}. Got {', '.join(sorted(unknown))}.")
+    experiment.check_methods()
     store.check_settings(experiment.settings())
+    remove_abandoned_folders()
     missing = set(missing_tasks(experiment.tasks, download=True))
+    fingerprints = experiment.fingerprints(missing)
+    _forget(store, experiment, fingerprints, set(retry))
     finished = store.finished()
     jobs = [job for job in experiment.jobs() if job.task not in missing]
     todo = [job for job in jobs if job not in finished]
@@ -113,6 +132,7 @@ def run(
             capacity=capacity,
             total=len(jobs),
             done=len(jobs) - len(todo),
+            fingerprints=fingerprints,
             on_progress=on_progress,
         )
         try:
@@ -126,7 +146,24 @@ def run(
         tuple(sorted(missing)),
         sweep.statuses,
         time.monotonic() - begin,
+        sweep.not_run,
     )
+
+
+def _forget(store: Store, experiment: Experiment, fingerprints: Mapping[str, str], retry: set[str]) -> None:
+    """Remove the rows that are to be made again; refuse to keep rows of tasks that have changed."""
+    mine = {(job.task, job.method, job.seed, job.noise) for job in experiment.jobs()}
+    rows = [row for row in store.results() if (row["task"], row["method"], row["seed"], row["noise"]) in mine]
+    changed = [row for row in rows if row["data"] and row["data"] != fingerprints.get(row["task"], row["data"])]
+    if changed and "changed" not in retry:
+        tasks = sorted({row["task"] for row in changed})
+        raise DataError(
+            f"{len(changed)} stored rows are of tasks whose formula or data have changed since: {', '.join(tasks[:5])}"
+            f"{' …' if len(tasks) > 5 else ''}. Run them again ('retry' with 'changed'), or name another store.",
+            arguments=["retry"],
+        )
+    again = changed + [row for row in rows if row["status"] in retry]
+    store.remove([(row["task"], row["method"], row["seed"], row["noise"]) for row in again])
 
 
 class _Sweep:
@@ -141,6 +178,7 @@ class _Sweep:
         capacity: Callable[[], int],
         total: int,
         done: int,
+        fingerprints: Mapping[str, str],
         on_progress: Callable[[SweepProgress], None],
     ) -> None:
         self.experiment = experiment
@@ -153,6 +191,9 @@ class _Sweep:
         self.in_flight: dict[Future[dict[str, Any]], Job] = {}
         self.started: dict[Job, float] = {}
         self.statuses: dict[str, int] = {}
+        self.fingerprints = fingerprints
+        self.not_run: dict[str, int] = {}
+        self.n_in_vain = 0
         self.held = 0
 
     def run(self, todo: list[Job]) -> None:
@@ -161,6 +202,7 @@ class _Sweep:
         last_heartbeat = self.begin
         exhausted = False
         while self.in_flight or not exhausted:
+            exhausted |= self.n_in_vain >= _IN_VAIN
             while not exhausted and len(self.in_flight) < self.capacity():
                 exhausted = not self._submit_next(rest)
             done, _ = wait(self.in_flight, timeout=0.5, return_when=FIRST_COMPLETED)
@@ -188,13 +230,21 @@ class _Sweep:
             self.store.schema.check(result)
         except Exception as error:  # the cluster lost the task too often, or the method reports what cannot be stored
             result = {"status": "crashed", "traceback": f"{type(error).__name__}: {error}", **circumstances()}
+        if result["status"] == ENVIRONMENT:
+            self.store.release([job])
+            reason = result["traceback"]
+            self.not_run[reason] = self.not_run.get(reason, 0) + 1
+            self.n_in_vain += 1
+            return
+        self.n_in_vain = 0
+        result["data"] = self.fingerprints.get(job.task)
         if self.store.finish(job, result):
             self.statuses[result["status"]] = self.statuses.get(result["status"], 0) + 1
 
     def _report(self) -> None:
         now = time.monotonic()
         ran = sum(self.statuses.values())
-        left = self.total - self.done_before - ran - self.held
+        left = self.total - self.done_before - ran - self.held - sum(self.not_run.values())
         rate = ran / (now - self.begin) if ran else None
         self.on_progress(
             SweepProgress(

@@ -29,6 +29,7 @@ RUNS = Schema(
         Column("wall_time", float, "seconds of the fit"),
         Column("traceback", str, "why there is no expression"),
         Column("extra", str, "what else the method reports, JSON"),
+        Column("data", str, "fingerprint of the task: its formula and ranges, or its file"),
     ),
 )
 #: Columns that say where and when, not what: two runs of a deterministic method differ in these only.

@@ -12,6 +12,7 @@ The protocol: 75 % of the rows for training, 25 % for testing, split by the seed
 from __future__ import annotations
 
 import csv
+import hashlib
 import os
 import zlib
 from collections.abc import Sequence
@@ -146,6 +147,13 @@ def _formula(name: str, suite: str | None) -> Task | None:
             raise ParameterError(f"'{suite}' has no formula '{name}'.")
         return found[0]
     return None if name in _blackbox_table() else whitebox_task(name)
+
+
+def task_fingerprint(name: str, suite: str | None = None) -> str:
+    """Twelve characters that change when the task is another: its formula and ranges, or the bytes of its file."""
+    task = _formula(name, suite)
+    content = _local_file(name).read_bytes() if task is None else repr(task).encode()
+    return hashlib.sha256(content).hexdigest()[:12]
 
 
 def _load_blackbox(name: str) -> tuple[FloatArray, FloatArray, tuple[str, ...]]:

@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 GIB = 1024**3
+#: Status of a job that this machine could not run: not a result of the method, never stored.
+ENVIRONMENT = "environment"
 
 
 def main() -> None:
@@ -33,6 +35,9 @@ def main() -> None:
     result: dict[str, Any] = {}
     try:
         _run(request, result)
+    except (ImportError, OSError) as error:
+        # A missing package, a full disk, too many open files: of the machine, not of the method.
+        result.update(status=ENVIRONMENT, traceback=f"{type(error).__name__}: {error}")
     except MemoryError:
         result.update(status="memory", traceback=f"More than {request['memory']} GiB of address space was needed.")
     except BaseException:
@@ -80,10 +85,9 @@ def _shortened(text: str) -> str:
 
 
 def _write(request: dict[str, Any], result: dict[str, Any], *, is_final: bool = False) -> None:
-    path = Path(request["result_path"])
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps({"result": result, "is_final": is_final}), encoding="utf-8")
-    draft.replace(path)
+    from sobolev_novelty.output import write_whole
+
+    write_whole(Path(request["result_path"]), json.dumps({"result": result, "is_final": is_final}))
 
 
 def _end_with_parent() -> None:

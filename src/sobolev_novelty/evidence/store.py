@@ -219,6 +219,15 @@ class EvidenceStore(ABC):
                 f"DELETE FROM runs WHERE {self.schema.is_key} AND {_IS_MINE}", [(*key, *self._mine()) for key in keys]
             )
 
+    def remove(self, keys: Iterable[Key]) -> None:
+        """Delete finished rows, so that they can be made again."""
+        with self._connection() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(
+                f"DELETE FROM runs WHERE {self.schema.is_key} AND status != ?", [(*key, CLAIMED) for key in keys]
+            )
+            connection.execute("COMMIT")
+
     def finished(self) -> set[Key]:
         """Keys of the rows with a result, whatever it is."""
         keys = ", ".join(self.schema.names("key"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -71,18 +72,23 @@ class Checkpoint:
         return replace(budget, max_evaluations=evaluations, seconds=seconds)
 
     def write(self, run: SearchProgress | SearchResult, written: ToUser) -> None:
-        """Write the state of a run on top of what the earlier run spent."""
-        write_json(
-            self.path,
-            {
-                "format": FORMAT,
-                "data": self.data,
-                "equations": [str(written(c.expression)) for c in run.front],
-                "n_evaluations": self.n_evaluations + run.n_evaluations,
-                "n_novelty_calls": self.n_novelty_calls + run.n_novelty_calls,
-                "seconds": self.seconds + run.seconds,
-            },
-        )
+        """Write the state of a run on top of what the earlier run spent; a search goes on where that fails."""
+        content = {
+            "format": FORMAT,
+            "data": self.data,
+            "equations": [str(written(c.expression)) for c in run.front],
+            "n_evaluations": self.n_evaluations + run.n_evaluations,
+            "n_novelty_calls": self.n_novelty_calls + run.n_novelty_calls,
+            "seconds": self.seconds + run.seconds,
+        }
+        try:
+            write_json(self.path, content)
+        except OSError as error:
+            reason = error.strerror or error
+            # Python shows a warning once for each place: a full disk is not announced every five seconds.
+            warnings.warn(
+                f"The checkpoint '{self.path}' could not be written ({reason}); the search goes on.", stacklevel=2
+            )
 
     def callback(self, written: ToUser) -> Callback:
         """Writes the file every few seconds."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.search.engine import Engine, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
@@ -60,11 +61,8 @@ class StoredEngine:
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Write through a neighbouring file, so that a killed run leaves the old one whole."""
-    text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
-    beside = path.with_name(path.name + ".part")
-    beside.write_text(text + "\n", encoding="utf-8")
-    beside.replace(path)
+    """Write as a whole, so that a killed run leaves the old file."""
+    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
