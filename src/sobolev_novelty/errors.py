@@ -21,14 +21,14 @@ from types import ModuleType
 
 
 def printable(text: str) -> str:
-    r"""Text that does nothing but show: control characters, terminal escapes and reversed writing as ``\\uXXXX``.
+    r"""Text that does nothing but show: control characters, terminal escapes and reversed writing by their numbers.
 
     Line breaks and tabs stay.
 
     Examples
     --------
-    >>> print(printable("mass\x1b[31m\u202e"))
-    mass\\u001b[31m\\u202e
+    >>> print(printable("mass" + chr(27) + "[31m" + chr(0x202E)))
+    mass\u001b[31m\u202e
     """
     if text.isprintable():
         return text
