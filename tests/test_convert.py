@@ -226,3 +226,17 @@ def test_latex_brackets_are_balanced(e: Expression) -> None:
     assert text.count(r"\left") == text.count(r"\right")
     bare = text.replace(r"\{", "").replace(r"\}", "")
     assert bare.count("{") == bare.count("}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("max(x0, sin(exp(1e15)))", "nan"),
+        ("x0 + sin(exp(1e15))", "nan"),
+        ("x0 + exp(1e15)", "x0 + oo"),
+        ("x0 + 1e150*1e60", "x0 + 1.0e+210"),
+    ],
+)
+def test_numbers_that_sympy_would_compute_for_minutes_become_their_values(text: str, expected: str) -> None:
+    """In arithmetic without bound sin(exp(1e15)) needs some 10**15 digits."""
+    assert str(to_sympy(parse(text))) == expected

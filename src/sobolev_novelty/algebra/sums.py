@@ -12,9 +12,10 @@ equal number, so that ``x*y`` and ``y*x`` meet, also inside functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from sobolev_novelty.algebra.products import EXPONENTS, folded, joined, real_power
 from sobolev_novelty.algebra.writing import ONE, chained, product
@@ -39,14 +40,14 @@ class SumOfProducts:
 
     Parameters
     ----------
-    bases : list of Expression
+    bases : sequence of Expression
         What the numbers in the summands stand for.
     summands : list of (float, dict of int to float)
     undistributed : tuple of Expression
         Factors left whole because distributing them would exceed the cap.
     """
 
-    bases: list[Expression]
+    bases: Sequence[Expression]
     summands: Sum
     undistributed: tuple[Expression, ...]
 
@@ -84,7 +85,7 @@ def collected(terms: Sum) -> Sum:
     return [(total, powers) for total, magnitude, powers in totals.values() if abs(total) > CANCELLED * magnitude]
 
 
-def _written(bases: list[Expression], powers: Powers) -> Expression:
+def _written(bases: Sequence[Expression], powers: Powers) -> Expression:
     above = [_plain(bases[base], k) for base, k in powers.items() if k > 0.0]
     below = [_plain(bases[base], -k) for base, k in powers.items() if k < 0.0]
     numerator = chained("mul", above) if above else ONE
@@ -98,9 +99,32 @@ def _plain(base: Expression, exponent: float) -> Expression:
     return base if exponent == 1.0 else Expression.of("pow", base, exponent)
 
 
-def compact(powers: Powers, bases: list[Expression]) -> Expression:
+def compact(powers: Powers, bases: Sequence[Expression]) -> Expression:
     """The product of numbered bases in the fewest nodes, where :meth:`SumOfProducts.written` writes it plainly."""
     return product((bases[base], k) for base, k in powers.items())
+
+
+class _Bases(Sequence[Expression]):
+    """The bases by number; a part of the whole expression is cut out of it when it is first asked for.
+
+    Nested operands, max(x0, max(x1, …)), have as many parts as nodes: cut out at once, they would take the square.
+    """
+
+    def __init__(self, tokens: tuple[Token, ...]) -> None:
+        self.tokens = tokens
+        self.known: list[Expression | Span] = []
+
+    def append(self, base: Expression | Span) -> None:
+        self.known.append(base)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def __getitem__(self, place: Any) -> Any:
+        base = self.known[place]
+        if not isinstance(base, Expression):
+            base = self.known[place] = Expression._trusted(self.tokens[base[0] : base[1]])
+        return base
 
 
 @dataclass(slots=True)
@@ -109,12 +133,15 @@ class _Decomposition:
 
     tokens: tuple[Token, ...]
     max_summands: int
-    bases: list[Expression] = field(default_factory=list)
+    bases: _Bases = field(init=False)
     numbers: dict[object, int] = field(default_factory=dict)
     undistributed: list[Expression] = field(default_factory=list)
     scales: dict[int, float] = field(default_factory=dict)  # leading coefficient of each base that is a sum
     sums: dict[int, Sum] = field(default_factory=dict)  # what the bases that are sums or products stand for
     whole: set[int] = field(default_factory=set)  # bases that the cap keeps undistributed
+
+    def __post_init__(self) -> None:
+        self.bases = _Bases(self.tokens)
 
     def root(self) -> Sum:
         stack: list[tuple[Sum, int]] = []
@@ -136,15 +163,12 @@ class _Decomposition:
                 stack.append((self.combine(token, [left, right], spans, start), end))
         return stack[0][0]
 
-    def number(self, structure: object, base: Expression) -> int:
+    def number(self, structure: object, base: Expression | Span) -> int:
         """The number of this structure; ``base`` is kept the first time it is seen."""
         place = self.numbers.setdefault(structure, len(self.bases))
         if place == len(self.bases):
             self.bases.append(base)
         return place
-
-    def slice(self, span: Span) -> Expression:
-        return Expression._trusted(self.tokens[span[0] : span[1]])
 
     def combine(self, op: Operator, operands: list[Sum], spans: Spans, start: int) -> Sum:
         if not any(operand and operand[0][1] for operand in operands):  # else there is a variable, for certain
@@ -158,11 +182,11 @@ class _Decomposition:
             return result  # what was usable and settled before still is
         if result is not None and all(map(_is_usable, result)):
             return self.settled(result)
-        children = [self.as_base(terms, self.slice(span)) for terms, span in zip(operands, spans, strict=True)]
+        children = [self.as_base(terms, span) for terms, span in zip(operands, spans, strict=True)]
         structure = (op.name, tuple(sorted(children) if op.is_commutative else children))
-        return [(1.0, {self.number(structure, self.slice((start, spans[-1][1]))): 1.0})]
+        return [(1.0, {self.number(structure, (start, spans[-1][1])): 1.0})]
 
-    def as_base(self, terms: Sum, written: Expression) -> int:
+    def as_base(self, terms: Sum, written: Expression | Span) -> int:
         """The number of a whole sum, used as one factor or as a function's operand."""
         merged = collected(terms)
         if len(merged) == 1 and merged[0][0] == 1.0:
@@ -225,7 +249,7 @@ class _Decomposition:
         if len(left) * len(right) > self.max_summands and len(left) > 1 and len(right) > 1:
             # Distributing would exceed the cap: the longer factor stays whole.
             longer = 0 if len(left) >= len(right) else 1
-            base = self.as_base(operands[longer], self.slice(spans[longer]))
+            base = self.as_base(operands[longer], spans[longer])
             self.keep_whole(base)
             whole: Sum = [(1.0, {base: 1.0})]
             left, right = (whole, right) if longer == 0 else (left, whole)
@@ -259,7 +283,7 @@ class _Decomposition:
         if exponent.is_integer():
             return None if factor is None else (factor, {base: power * exponent for base, power in powers.items()})
         if factor is None:
-            return 1.0, {self.as_base(merged, self.slice(span)): exponent}
+            return 1.0, {self.as_base(merged, span): exponent}
         return factor, {self.as_base([(1.0, powers)], _written(self.bases, powers)): exponent}
 
     def sum_power(self, merged: Sum, span: Span, exponent: float) -> Summand:
@@ -267,12 +291,10 @@ class _Decomposition:
         ordered = sorted((tuple(sorted(powers.items())), coefficient) for coefficient, powers in merged)
         leading = ordered[0][1]
         structure = ("proportional", *((key, f"{coefficient / leading:.12g}") for key, coefficient in ordered))
-        base = self.number(structure, self.slice(span))
+        base = self.number(structure, span)
         self.sums.setdefault(base, merged)
         factor = real_power(leading / self.scales.setdefault(base, leading), exponent)
-        return (
-            (1.0, {self.as_base(merged, self.slice(span)): exponent}) if factor is None else (factor, {base: exponent})
-        )
+        return (1.0, {self.as_base(merged, span): exponent}) if factor is None else (factor, {base: exponent})
 
 
 _ADDITIVE = frozenset(OPERATORS[name] for name in ("add", "sub", "neg"))

@@ -13,7 +13,8 @@ from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression, Nested
 from sobolev_novelty.operators import OPERATORS, Operator
 
-#: A constant subtree beyond this magnitude stays unevaluated: SymPy's numbers have no bound, its patience has.
+#: A constant subtree beyond this magnitude becomes its value, as doubles have it: SymPy's numbers have no bound, its
+#: patience has.
 _LARGEST_EVALUATED = 1e100
 
 
@@ -25,7 +26,7 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
     expression : Expression
     evaluate : bool
         Whether SymPy may combine and reorder (``x + x`` becomes ``2*x``). Constant subtrees of huge or no finite value
-        are never evaluated.
+        become that value.
 
     Returns
     -------
@@ -48,13 +49,17 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
 
     def node(op: Operator, args: tuple[tuple[Any, float | None], ...]) -> tuple[Any, float | None]:
         operands = [operand for operand, _ in args]
+        if sympy.nan in operands:
+            return sympy.nan, math.nan
         values = [value for _, value in args if value is not None]
         value: float | None = None
         if len(values) == len(args):
             with np.errstate(all="ignore"):
                 value = float(op.value(*(np.float64(v) for v in values)))
-        is_huge = value is not None and not abs(value) < _LARGEST_EVALUATED
-        with sympy.evaluate(False) if is_huge or not evaluate else contextlib.nullcontext():
+        if value is not None and not abs(value) < _LARGEST_EVALUATED:
+            # Even unevaluated it would be evaluated, to be compared or printed: max(x, sin(exp(1e15))) takes minutes.
+            return sympy.Float(value), value
+        with contextlib.nullcontext() if evaluate else sympy.evaluate(False):
             return op.sympy(sympy, *operands), value
 
     try:
