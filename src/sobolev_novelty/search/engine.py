@@ -205,4 +205,4 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
 
     @abstractmethod
     def observe(self, state: S, scored: list[Candidate]) -> S:
-        """Take the scored candidates of the last round into account."""
+        """Take the scored candidates of the last round into account; the user's guesses come with the first one."""

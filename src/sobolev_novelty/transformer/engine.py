@@ -33,7 +33,7 @@ from sobolev_novelty.transformer.tokenizer import FIRST_OPERATOR, MAX_INPUTS, SK
 #: Rows the network reads at once; shorter tables are repeated up to here, as in training.
 BAG_ROWS = 200
 #: Samples of the first round, and of a round at most. Later rounds are larger: prefixes are shared.
-FIRST_ROUND, LARGEST_ROUND = 256, 512
+FIRST_ROUND, LARGEST_ROUND = 128, 512
 #: Columns with a root mean square outside of these are shown to the network in other units.
 SMALLEST, LARGEST = 1e-3, 1e3
 
