@@ -16,18 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sobolev_novelty.algebra.writing import ONE, respelled
+from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.forms import Form, split_form
 from sobolev_novelty.search.preparation import IndexArray, chosen_columns
 from sobolev_novelty.transformer.decoding import Grammar
 from sobolev_novelty.transformer.pretrained import chosen_device, network, weights_folder
 from sobolev_novelty.transformer.sampling import draw
+from sobolev_novelty.transformer.skeletons import is_new, started_forms
 from sobolev_novelty.transformer.tokenizer import FIRST_OPERATOR, MAX_INPUTS, SKELETON_NAMES, decode
 
 #: Rows the network reads at once; shorter tables are repeated up to here, as in training.
@@ -103,13 +103,8 @@ class Transformer(Engine[TransformerState]):
             return
         n_samples = min(max(FIRST_ROUND, state.n_drawn), LARGEST_ROUND, self.n_samples - state.n_drawn)
         state.n_drawn += n_samples
-        skeletons = [s for s in self._drawn(state, n_samples, rng) if _is_new(s, state.skeletons)]
-        written = _Writer(state.problem)
-        for k in range(self.n_starts):
-            for skeleton in skeletons:
-                form = written.form(skeleton, k, rng)
-                if form is not None:
-                    yield form
+        skeletons = [s for s in self._drawn(state, n_samples, rng) if is_new(s, state.skeletons)]
+        yield from started_forms(skeletons, state.problem, self.n_starts, rng)
 
     def observe(self, state: TransformerState, scored: list[Candidate]) -> TransformerState:
         """See whether it is enough; what was scored does not change what the network writes."""
@@ -139,56 +134,6 @@ class Transformer(Engine[TransformerState]):
                 deadline=problem.deadline,
             )
         return [decode(formula.tokens, names=names) for formula in found]
-
-
-@dataclass(frozen=True, slots=True)
-class _Writer:
-    """Skeletons as forms that a problem allows."""
-
-    problem: Problem
-
-    def form(self, skeleton: Expression, k: int, rng: np.random.Generator) -> Expression | None:
-        """The skeleton's start number ``k``; None where it would repeat another, or may not be written."""
-        split = split_form(_filled(skeleton))
-        with_offset = k % 2 == 1 and ONE not in split.terms
-        if k > 0 and not split.n_free and not (with_offset and k == 1):
-            return None
-        start = skeleton.with_constants(_start(len(skeleton.constants), k, rng))
-        if with_offset:
-            start = Expression.of("add", start, 1.0)
-        form = respelled(start, self.problem.operators)
-        return form if form is not None and form.complexity <= self.problem.max_complexity else None
-
-
-def _start(n_constants: int, k: int, rng: np.random.Generator) -> list[float]:
-    """Starting values: near 1, and then of either sign and any size."""
-    if k == 0:
-        return _generic(n_constants)
-    sizes = 10.0 ** rng.uniform(-1.0, 1.0, n_constants)
-    return (rng.choice([-1.0, 1.0], n_constants) * sizes).tolist()
-
-
-def _generic(n_constants: int) -> list[float]:
-    """Values near 1, no two of them equal, so that no terms merge that differ for other constants."""
-    return [1.0 + 0.0137 * j for j in range(n_constants)]
-
-
-def _filled(skeleton: Expression) -> Expression:
-    return skeleton.with_constants(_generic(len(skeleton.constants)))
-
-
-def _is_new(skeleton: Expression, known: set[frozenset[Expression]]) -> bool:
-    """Whether no formula with the same terms, constants left out, is known; it is known from now on."""
-    key = frozenset(_without_constants(split_form(_filled(skeleton))))
-    is_new = key not in known
-    known.add(key)
-    return is_new
-
-
-def _without_constants(form: Form) -> Iterator[Expression]:
-    flags = iter(form.free)
-    for term in form.terms:
-        yield term.with_constants([0.0 if next(flags) else constant for constant in term.constants])
 
 
 def _writable(operators: tuple[str, ...]) -> list[str]:
