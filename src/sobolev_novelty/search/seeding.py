@@ -43,7 +43,7 @@ class Seeding:
 
     def added_to(self, result: SearchResult) -> SearchResult:
         """The search's result with what seeding took."""
-        note = f"Guesses from '{self.engine}': {len(self.guesses)}, in {self.seconds:.1f} s."
+        note = f"Guesses from '{self.engine}': {len(self.guesses)}, for {self.n_evaluations} evaluations and {self.seconds:.1f} s."
         return replace(
             result,
             n_evaluations=result.n_evaluations + self.n_evaluations,
