@@ -43,7 +43,8 @@ class Seeding:
 
     def added_to(self, result: SearchResult) -> SearchResult:
         """The search's result with what seeding took."""
-        note = f"Guesses from '{self.engine}': {len(self.guesses)}, for {self.n_evaluations} evaluations and {self.seconds:.1f} s."
+        cost = f"for {self.n_evaluations} evaluations and {self.seconds:.1f} s"
+        note = f"Guesses from '{self.engine}': {len(self.guesses)}, {cost}."
         return replace(
             result,
             n_evaluations=result.n_evaluations + self.n_evaluations,

@@ -8,6 +8,7 @@ equivalent is mostly in the same round, and a further one takes the network a se
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +23,8 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.forms import shorter_spellings
 from sobolev_novelty.search.preparation import IndexArray, chosen_columns
 from sobolev_novelty.transformer.decoding import Grammar
 from sobolev_novelty.transformer.pretrained import chosen_device, network, weights_folder
@@ -33,7 +35,11 @@ from sobolev_novelty.transformer.tokenizer import FIRST_OPERATOR, MAX_INPUTS, SK
 #: Rows the network reads at once; shorter tables are repeated up to here, as in training.
 BAG_ROWS = 200
 #: Samples of the first round, and of a round at most. Later rounds are larger: prefixes are shared.
-FIRST_ROUND, LARGEST_ROUND = 128, 512
+FIRST_ROUND, LARGEST_ROUND = 256, 512
+#: Share of the time left that drawing may take: what is drawn is to be fitted, too.
+DRAWING_SHARE = 0.6
+#: Best fits for which shorter spellings are tried at the end.
+N_REWRITTEN = 5
 #: Columns with a root mean square outside of these are shown to the network in other units.
 SMALLEST, LARGEST = 1e-3, 1e3
 
@@ -46,6 +52,8 @@ class TransformerState(State):
     columns: IndexArray
     n_drawn: int = 0
     is_over: bool = False
+    best: list[Candidate] = field(default_factory=list)
+    rewritten: set[Expression] = field(default_factory=set)
     skeletons: set[frozenset[Expression]] = field(default_factory=set)
 
 
@@ -98,8 +106,9 @@ class Transformer(Engine[TransformerState]):
         return TransformerState(problem, chosen_columns(problem.sample.X.T, problem.y, MAX_INPUTS))
 
     def propose(self, state: TransformerState, rng: np.random.Generator) -> Iterator[Expression]:
-        """The new skeletons of another bag, each from several starting points; nothing when the samples are used up."""
+        """The new skeletons of another bag from several starting points each; in the end, shorter spellings."""
         if state.is_over:
+            yield from self._rewritten(state)
             return
         n_samples = min(max(FIRST_ROUND, state.n_drawn), LARGEST_ROUND, self.n_samples - state.n_drawn)
         state.n_drawn += n_samples
@@ -110,9 +119,23 @@ class Transformer(Engine[TransformerState]):
         """See whether it is enough; what was scored does not change what the network writes."""
         if any(candidate.nmse < EXACT_NMSE for candidate in scored):
             state.is_over, state.last_words = True, "The fit is exact up to rounding."
-        elif state.n_drawn >= self.n_samples:
+        elif state.n_drawn >= self.n_samples and not state.is_over:
             state.is_over, state.last_words = True, f"All {self.n_samples} samples of the network were tried."
+        fitted = {candidate.expression: candidate for candidate in (*state.best, *scored)}
+        state.best = heapq.nlargest(N_REWRITTEN, fitted.values(), key=lambda candidate: candidate.rank)
         return state
+
+    def _rewritten(self, state: TransformerState) -> Iterator[Expression]:
+        """Shorter spellings of the best fits, each once."""
+        problem = state.problem
+        for candidate in state.best:
+            if candidate.expression in state.rewritten or not np.isfinite(candidate.nmse):
+                continue
+            state.rewritten.add(candidate.expression)
+            for spelling in shorter_spellings(candidate.expression):
+                form = respelled(spelling, problem.operators)
+                if form is not None and form.complexity <= problem.max_complexity:
+                    yield form
 
     def _drawn(self, state: TransformerState, n_samples: int, rng: np.random.Generator) -> list[Expression]:
         problem, device = state.problem, chosen_device(self.device)
@@ -131,7 +154,7 @@ class Transformer(Engine[TransformerState]):
                 n_samples=n_samples,
                 rng=rng,
                 temperature=self.temperature,
-                deadline=problem.deadline,
+                deadline=Deadline.after(DRAWING_SHARE * problem.deadline.remaining),
             )
         return [decode(formula.tokens, names=names) for formula in found]
 
