@@ -89,14 +89,14 @@ def test_the_command_line_offers_and_runs_it(tmp_path: Path) -> None:
     table = tmp_path / "table.csv"
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y}).to_csv(table, index=False)
     help_text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "200"}).output.split())
-    assert "How forms are proposed: genetic, mcts" in help_text  # those that come with the package
+    assert "How forms are proposed: genetic, mcts, transformer" in help_text  # those that come with the package
     arguments = ["fit", str(table), "--target", "y", "--evaluations", "40", "--engine"]
     done = CliRunner().invoke(app, [*arguments, "random_products"])
     assert done.exit_code == 0, done.output
     assert "a*b" in done.output
     wrong = CliRunner().invoke(app, [*arguments, "annealing"])
     assert wrong.exit_code == 1
-    assert "one of genetic, mcts, random_products" in wrong.stderr
+    assert "one of genetic, mcts, transformer, random_products" in wrong.stderr
 
 
 @pytest.mark.parametrize("method", ["random_products", "random_products+novelty"])

@@ -226,6 +226,9 @@ def fit(
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
     engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
+    guesses: Annotated[
+        str | None, typer.Option(help="Engine whose best fits are the start, such as transformer.")
+    ] = None,
     time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
     evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
     complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
@@ -245,7 +248,7 @@ def fit(
         model = SymbolicRegressor(
             engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
-            verbose=False if as_json else None,
+            verbose=False if as_json else None, guesses=guesses,
         )  # fmt: skip
         summary = fit_table(
             model, table_source(data), target=target, written=written.table_format(), features=listed(features),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -115,6 +116,33 @@ def linear(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodR
     terms = [Term(float(b[0] - slopes @ center), Expression.of(1.0))]
     terms += [Term(float(slope), Expression.of(f"x{k}")) for k, slope in enumerate(slopes) if slope != 0.0]
     return MethodResult(sum_of_terms(terms), evaluations=1, sn_calls=0)
+
+
+@method("quadratic")
+def quadratic(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResult:
+    """Least squares on all inputs and their products of two."""
+    from sobolev_novelty.search.pursuit import least_squares
+
+    inputs = [Expression.of(f"x{k}") for k in range(X.shape[1])]
+    pairs = list(itertools.combinations_with_replacement(range(len(inputs)), 2))
+    terms = [Expression.of(1.0), *inputs, *(Expression.of("mul", inputs[j], inputs[k]) for j, k in pairs)]
+    columns = np.vstack([np.ones(len(y)), X.T, *(X[:, j] * X[:, k] for j, k in pairs)])
+    b = least_squares(columns, y)
+    kept = [Term(float(c), term) for c, term in zip(b, terms, strict=True) if c != 0.0]
+    return MethodResult(sum_of_terms(kept), evaluations=1, sn_calls=0)
+
+
+@method("unguided")
+def unguided(X: FloatArray, y: FloatArray, *, seed: int, budget: float, n_samples: int = 1024) -> MethodResult:
+    """Skeletons of the transformer's corpus, drawn without looking at the data: what its network must beat."""
+    from sobolev_novelty.search.loop import Budget
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.transformer.unguided import Unguided
+
+    engine = Unguided(n_samples=n_samples)
+    model = SymbolicRegressor(engine, novelty=False, budget=Budget(seconds=budget), random_state=seed, verbose=False)
+    model.fit(X, y)
+    return MethodResult(model.expression_, model.n_evaluations_, 0, {"stop_reason": model.stop_reason_})
 
 
 def _regressor(

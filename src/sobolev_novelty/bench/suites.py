@@ -2,6 +2,7 @@
 
 ``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
+``fastsrb`` and ``lsr_synth`` are read from ``$SOBOLEV_DATA/anchors`` (:mod:`~sobolev_novelty.bench.anchors`).
 A path that ends in ``.toml`` is a file with formulas of your own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
@@ -24,6 +25,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.bench.anchors import ANCHORS, AnchorTask, anchor_tasks
 from sobolev_novelty.bench.tasks import Task, formula_tasks, whitebox_task, whitebox_tasks
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, require
@@ -31,7 +33,7 @@ from sobolev_novelty.expression import Expression
 
 IndexArray = npt.NDArray[np.intp]
 
-SUITES = ("whitebox", "blackbox")
+SUITES = ("whitebox", "blackbox", *ANCHORS)
 #: SRBench trains on at most this many rows.
 MAX_TRAIN_ROWS = 10_000
 TRAIN_SHARE = 0.75
@@ -73,8 +75,8 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
         return tuple(task.name for task in whitebox_tasks())
     if suite == "blackbox":
         return tuple(_blackbox_table())
-    if suite.endswith(".toml"):
-        return tuple(task.name for task in formula_tasks(suite))
+    if suite in ANCHORS or suite.endswith(".toml"):
+        return tuple(task.name for task in _suite_with_formulas(suite))
     raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}, or a .toml file of formulas. Got '{suite}'.")
 
 
@@ -139,10 +141,14 @@ def load(
     return X, y, task.variables
 
 
-def _formula(name: str, suite: str | None) -> Task | None:
+def _suite_with_formulas(suite: str) -> tuple[Task | AnchorTask, ...]:
+    return anchor_tasks(suite) if suite in ANCHORS else formula_tasks(suite)
+
+
+def _formula(name: str, suite: str | None) -> Task | AnchorTask | None:
     """The task with its formula; ``None`` for a table of measurements."""
-    if suite is not None and suite.endswith(".toml"):
-        found = [task for task in formula_tasks(suite) if task.name == name]
+    if suite is not None and (suite in ANCHORS or suite.endswith(".toml")):
+        found = [task for task in _suite_with_formulas(suite) if task.name == name]
         if not found:
             raise ParameterError(f"'{suite}' has no formula '{name}'.")
         return found[0]
@@ -187,14 +193,14 @@ def task_data(
     Parameters
     ----------
     name : str
-        A task of either suite, or of the file of formulas that ``suite`` names.
+        A task of the white-box or black-box suite, or of the one that ``suite`` names.
     seed : int
         Decides the split, the training rows kept and the noise.
     max_train_rows : int
     noise : float
         Standard deviation of the noise on ``y_train``, as a share of its root mean square.
     suite : str, optional
-        Only needed for a file of formulas.
+        Only needed for anchors and files of formulas.
     """
     if max_train_rows < 1:
         raise ParameterError(f"'max_train_rows' must be at least 1. Got {max_train_rows}.")

@@ -202,7 +202,12 @@ def suite_title(suite: str) -> str:
     >>> suite_title("whitebox"), suite_title("formulas/textbook.toml")
     ('White-box tasks', 'Formulas from textbook.toml')
     """
-    known = {"whitebox": "White-box tasks", "blackbox": "Black-box tasks"}
+    known = {
+        "whitebox": "White-box tasks",
+        "blackbox": "Black-box tasks",
+        "fastsrb": "FastSRB",
+        "lsr_synth": "LSR-Synth",
+    }
     return known.get(suite, f"Formulas from {suite.rpartition('/')[2]}")
 
 

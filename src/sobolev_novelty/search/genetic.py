@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sobolev_novelty.algebra.factoring import factored, flattened
-from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
+from sobolev_novelty.algebra.factoring import factored
 from sobolev_novelty.algebra.writing import ONE, respelled
 from sobolev_novelty.batch import conditional_novelty, novelties
 from sobolev_novelty.data import FloatArray, Sample
@@ -27,7 +26,7 @@ from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive, without_weakest
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.forms import shorter_spellings, split_form
 from sobolev_novelty.search.pursuit import pursue
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
@@ -260,13 +259,8 @@ class Genetic(Engine[GeneticState]):
         state.rewritten.update(fresh)
         forms = []
         for old in (e for e in fresh if e.complexity <= 80):
-            spellings = (
-                factored(old),
-                factored(flattened(old, through_roots=True)),
-                factored(with_proper_fractions(old)),
-                _thinned(old, state.compared),
-            )
-            forms += [new for new in spellings if new.complexity < old.complexity]
+            thinned = _thinned(old, state.compared)
+            forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
         return forms
 
     def _assembled(self, state: GeneticState, signal: Signal) -> list[Expression]:

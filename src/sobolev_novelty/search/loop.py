@@ -6,6 +6,7 @@ not on the number of threads.
 
 from __future__ import annotations
 
+import heapq
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +31,8 @@ GRACE_EVALUATIONS = 512
 GRACE_ROUNDS = 2
 #: Rows on which the values of forms without free constants are compared.
 FINGERPRINT_ROWS = 16
+#: Fits that a result keeps beside the front.
+N_LEADERS = 20
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
 MAX_IDLE_ROUNDS = 50
 
@@ -107,6 +110,8 @@ class SearchResult:
     seconds : float
     stop_reason : str
         A sentence.
+    leaders : tuple of Candidate
+        The best of all fits, on the front or not, best first.
     """
 
     front: ParetoFront
@@ -114,6 +119,7 @@ class SearchResult:
     n_novelty_calls: int
     seconds: float
     stop_reason: str
+    leaders: tuple[Candidate, ...] = ()
 
     @property
     def best(self) -> Candidate | None:
@@ -132,7 +138,8 @@ def run(
 ) -> SearchResult:
     """Search until the budget is spent, the fit is exact, or the engine has nothing more to propose.
 
-    The user's guesses are fitted first. Ctrl-C ends the search and keeps what was found.
+    The user's guesses are fitted first, and the engine observes them with its first round. Ctrl-C ends the search and
+    keeps what was found.
 
     Parameters
     ----------
@@ -152,20 +159,23 @@ def run(
     >>> result.best.nmse < 1e-20
     True
     """
-    problem = replace(problem, deadline=Deadline.after(budget.seconds))
+    problem = replace(problem, deadline=Deadline.after(budget.seconds), n_threads=max(1, n_jobs))
     search = _Search(problem, budget, n_jobs, tuple(callbacks))
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
         with np.errstate(all="ignore"):
-            search.evaluate([*problem.guesses, Expression.of(1.0)])
+            guessed = search.evaluate([*problem.guesses, Expression.of(1.0)])[: len(problem.guesses)]
             if not search.stop_reason:
-                _rounds(search, engine, rng)
+                _rounds(search, engine, rng, guessed)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
-    return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
+    leaders = tuple(heapq.nlargest(N_LEADERS, search.fits.values(), key=lambda candidate: candidate.rank))
+    return SearchResult(
+        search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason, leaders
+    )
 
 
-def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> None:
+def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate]) -> None:
     state = engine.start(search.problem, rng)
     search.check_budget()
     while not search.stop_reason:
@@ -174,9 +184,10 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> Non
         scored = search.evaluate(search.in_time(engine.propose(state, rng)))
         search.check_budget()  # the engine may have taken the rest of the time
         if search.n_proposed == n_proposed:
-            search.stop_reason = search.stop_reason or "The engine has nothing more to propose."
+            search.stop_reason = search.stop_reason or state.last_words
             return
-        state = engine.observe(state, scored)
+        state = engine.observe(state, [*guessed, *scored])
+        guessed = []
         search.n_novelty_calls = state.n_novelty_calls
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:

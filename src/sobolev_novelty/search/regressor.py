@@ -32,6 +32,7 @@ from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
+from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.units import ToUser
 
@@ -50,8 +51,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     engine : str or Engine
-        How forms are proposed: ``"genetic"``, ``"mcts"`` or another registered name. Options of an engine are arguments
-        of its class: ``engine=MCTS(exploration=0.5)``.
+        How forms are proposed: ``"genetic"``, ``"mcts"``, ``"transformer"`` or another registered name. Options of an
+        engine are arguments of its class: ``engine=MCTS(exploration=0.5)``.
     novelty : bool or SobolevGuidance
         Whether the engine gets the Sobolev signal. Everything else (budget, seeds, fitting, score) is the same without.
     budget : Budget, optional
@@ -63,8 +64,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What equations may be made of; by default the usual ones.
     max_complexity : int, optional
         Nodes of the largest equation kept; 60 by default.
-    guesses : sequence of str, Expression or SymPy expression, optional
-        Your own starting points; their constants are fitted.
+    guesses : sequence of str, Expression or SymPy expression, or str, optional
+        Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
+        best fits the search starts from; finding them takes a fifth of the budget at most.
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
@@ -105,7 +107,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         timeout: float | None = None,
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
-        guesses: Sequence[Any] | None = None,
+        guesses: Sequence[Any] | str | None = None,
         warm_start: bool = False,
         n_jobs: int | None = 1,
         random_state: Any = None,
@@ -152,14 +154,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         prepared = prepare(X, y, weights, rng)
         names = self._names()
-        guesses = [*previous, *(as_expression(guess, names) for guess in self.guesses or ())]
+        seeder = seeding_engine(self.guesses)
+        own = () if seeder is not None else self.guesses or ()
+        guesses = [*previous, *(as_expression(guess, names) for guess in own)]
         budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
+            seeder = None if saved.equations else seeder  # the run before had its seeds
         problem = self._problem(prepared, guesses)
-        result = self._search(problem, budget, rng, saved, self._writer(prepared))
+        result = self._search(problem, budget, rng, saved, self._writer(prepared), seeder=seeder)
         self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
         if saved is not None:
             saved.write(result, self._writer(prepared))
@@ -283,6 +288,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rng: np.random.Generator,
         saved: Checkpoint | None,
         written: ToUser,
+        *,
+        seeder: str | None,
     ) -> SearchResult:
         engine = self._engine()
         if np.ptp(problem.y) == 0.0:
@@ -291,7 +298,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
             callbacks = [show] if saved is None else [show, saved.callback(written)]
-            return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=callbacks)
+            n_jobs = _n_threads(self.n_jobs)
+            if seeder is None:
+                return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=callbacks)
+            seeding = seed(problem, seeder, budget, rng, n_jobs=n_jobs, callbacks=callbacks)
+            problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
+            result = run(problem, engine, seeding.budget, rng, n_jobs=n_jobs, callbacks=callbacks)
+            return seeding.added_to(result)
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):

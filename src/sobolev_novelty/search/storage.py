@@ -145,7 +145,9 @@ def _settings(model: Any) -> dict[str, Any]:
     arguments: dict[str, Any] = model.get_params(deep=False)
     engine, guesses = arguments.pop("engine"), arguments.pop("guesses")
     settings, _ = _plain_options(arguments)
-    if guesses is not None:
+    if isinstance(guesses, str):
+        settings["guesses"] = guesses
+    elif guesses is not None:
         settings["guesses"] = [str(as_expression(guess, model._names())) for guess in guesses]
     return {"engine": engine if isinstance(engine, str) else _engine_to_dict(engine)} | settings
 
