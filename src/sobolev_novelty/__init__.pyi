@@ -16,6 +16,7 @@ from sobolev_novelty.domains import DomainCheck as DomainCheck, check_domain as 
 from sobolev_novelty.errors import (
     DataError as DataError,
     ExpressionError as ExpressionError,
+    ExtrapolationWarning as ExtrapolationWarning,
     ParameterError as ParameterError,
     ParseError as ParseError,
     SobolevError as SobolevError,

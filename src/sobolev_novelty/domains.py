@@ -46,6 +46,8 @@ N_ORDINARY = 128
 BLOWN_UP, RISING = 1e8, 1e3
 #: Distance of the points around a pole, as a share of the box.
 NEARBY = 1e-9
+#: What is said of a value that has blown up where no zero of the denominator is proved.
+ALMOST = "all but has a pole"
 #: Points of one round at which a failure is looked into.
 MAX_JUDGED = 8
 #: Halvings of the way between two points of opposite sign.
@@ -244,7 +246,7 @@ class _Check:
             zero = self.zero_between(critical, known[True], known[False])
             value = self.at(zero[:, None], node)[0, 0]
             if not math.isfinite(value) or abs(value) > BLOWN_UP * self.size(place, node):
-                self.judge(place, problem, node, zero)
+                self.judge(place, problem, node, zero, is_zero=True)
 
     def zero_between(self, critical: Expression, positive: FloatArray, negative: FloatArray) -> FloatArray:
         """Where the critical part vanishes between two points of opposite sign."""
@@ -273,7 +275,7 @@ class _Check:
             self.ordinary[place] = max(float(np.median(finite)) if len(finite) else 1.0, 1e-200)
         return self.ordinary[place]
 
-    def judge(self, place: int, problem: str, node: Expression, point: FloatArray) -> None:
+    def judge(self, place: int, problem: str, node: Expression, point: FloatArray, *, is_zero: bool = False) -> None:
         """Whether a point where a subexpression fails is one where the whole fails, and not only there."""
         value = self.at(point[:, None], self.expression)[0, 0]
         size = self.size(0, self.expression)
@@ -285,6 +287,8 @@ class _Check:
             )
             values = self.at(around, self.expression)[0]
             fails = bool((~np.isfinite(values) | (np.abs(values) > RISING * size)).any())
+            if math.isfinite(value) and not is_zero:  # a spike: the denominator was not seen to vanish
+                problem = ALMOST
         if not fails:
             self.signs.pop(place, None)  # another zero of the same part may still be a pole
             return

@@ -10,6 +10,8 @@
     ├── KernelError       (RuntimeError) a program the kernels refuse
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
+``ExtrapolationWarning`` (UserWarning) is no error: a model is asked about rows beyond its training range.
+
 Whoever catches ``SobolevError`` catches everything raised on purpose; whoever expects the built-in gets that too.
 """
 
@@ -34,6 +36,10 @@ class SobolevError(Exception):
     def __init__(self, *message: object, arguments: Sequence[str] = ()) -> None:
         super().__init__(*message)
         self.arguments = tuple(arguments)
+
+
+class ExtrapolationWarning(UserWarning):
+    """Predictions for rows outside the range of the training data."""
 
 
 class ParseError(SobolevError, ValueError):
