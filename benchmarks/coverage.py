@@ -2,7 +2,8 @@
 
 Usage: python -m benchmarks.coverage [--repeats 40]
 
-Laws with constants: classical ones with inner constants, and white-box laws of SRBench whose numbers a fit may change.
+Laws with constants: classical ones with inner constants, and those white-box laws of SRBench and of textbooks whose
+numbers a fit may change.
 Each is simulated with 100 and 1000 rows and noise of 1 % and 10 % of the target's standard deviation; the equation is
 refitted from its true constants. Counted is how often an interval holds the true value, and how often the band for the
 law holds it at new rows. Writes ``results/benchmarks/coverage.json``.
@@ -20,10 +21,11 @@ import numpy as np
 
 import sobolev_novelty as sn
 from benchmarks.run import machine
-from sobolev_novelty.bench.tasks import whitebox_tasks
+from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
 from sobolev_novelty.constants import parametrised
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "coverage.json"
+TEXTBOOK = Path(__file__).resolve().parents[1] / "experiments" / "formulas" / "textbook.toml"
 ROWS, NOISES, LEVEL = (100, 300, 1000), (0.01, 0.1), 0.95
 #: Law and the ranges of its inputs.
 CLASSICAL: dict[str, tuple[str, tuple[tuple[float, float], ...]]] = {
@@ -52,7 +54,7 @@ def laws() -> dict[str, tuple[str, tuple[str, ...], Any]]:
             tuple(f"x{k}" for k in range(len(ranges))),
             lambda n, rng, low=low, high=high: rng.uniform(low, high, (n, len(low))),
         )
-    for task in whitebox_tasks():
+    for task in (*whitebox_tasks(), *formula_tasks(TEXTBOOK)):
         numbers = [c for c in parametrised(task.expression).constants if not c.is_implied]
         if numbers:
             found[task.name] = (

@@ -146,6 +146,12 @@ def linear_form(rows: Rows) -> Expression | None:
     return Expression.of("add", total, 1.0)
 
 
+def check_select(select: object) -> None:
+    """Refuse what is not a rule of choice, before a search is spent on it."""
+    if not callable(select) and select not in RULES:
+        raise ParameterError(f"'select' must be one of {', '.join(RULES)}, or a callable. Got {select!r}.")
+
+
 def chosen_index(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str | Rule) -> int:
     """The row of the table of equations that a rule chooses.
 
@@ -164,8 +170,6 @@ def chosen_index(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Row
                 f"'select' must return the index of a row of equations_, 0 to {len(table) - 1}. Got {index!r}."
             )
         return int(index) % len(table)
-    if select not in RULES:
-        raise ParameterError(f"'select' must be one of {', '.join(RULES)}, or a callable. Got {select!r}.")
     order = _ranked(candidates, table, rows, select)
     for index in order:
         if candidates[index].nmse < TRUSTED_NMSE or not has_pole(candidates[index].expression, rows):

@@ -28,7 +28,7 @@ from sobolev_novelty.intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import Rows, Rule, baselines, better_baseline, chosen_index
+from sobolev_novelty.search.choice import Rows, Rule, baselines, better_baseline, check_select, chosen_index
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
 from sobolev_novelty.search.final_fit import polished, relative_error
@@ -162,6 +162,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
         refuse_dask(X, "X")
         refuse_dask(y, "y")
+        check_select(self.select)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
