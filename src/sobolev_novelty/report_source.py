@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.projection import Residuals, residuals
 from sobolev_novelty.signatures import signatures
@@ -106,7 +105,7 @@ class SampledTerms:
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
             n_samples=self.sample.n_samples,
-        ) + domain_notes([term.expression for term in self.terms], self.sample)  # fmt: skip
+        )  # fmt: skip
 
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
         """A source with the same answers, without the sample."""

@@ -33,6 +33,8 @@ Rule = Callable[["pd.DataFrame"], int]
 RULES = ("score", "distinct", "validation", "one-se")
 #: Fits with an error below this share of the target's variance are trusted as they are.
 TRUSTED_NMSE = 1e-9
+#: Share of an input's range by which a pole must at least lie outside. So far out predictions do not warn either.
+MARGIN = 0.05
 #: Folds of a cross-validation.
 N_FOLDS = 5
 #: On fewer rows the choice is checked against the straight line and the constant.
@@ -67,10 +69,14 @@ class Rows:
     names: tuple[str, ...]
     box: FloatArray | None = None
 
-    @property
-    def corners(self) -> Sample:
-        """The range of the inputs, as a sample of two rows."""
-        box = np.array([self.X.min(axis=0), self.X.max(axis=0)]) if self.box is None else self.box
+    def corners(self, widened: int | None = None) -> Sample:
+        """The range of the inputs, as a sample of two rows; that of one input widened, but not beyond zero."""
+        box = np.array([self.X.min(axis=0), self.X.max(axis=0)] if self.box is None else self.box)
+        if widened is not None:
+            low, high = box[:, widened]
+            margin = MARGIN * (high - low)
+            box[0, widened] = max(low - margin, 0.5 * low) if low >= 0.0 else low - margin
+            box[1, widened] = min(high + margin, 0.5 * high) if high <= 0.0 else high + margin
         return Sample(np.ascontiguousarray(box.T), self.names)
 
 
@@ -185,8 +191,9 @@ def chosen_index(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Row
 
 
 def has_pole(expression: Expression, rows: Rows) -> bool:
-    """Whether a problem within the range of the inputs is certain."""
-    return check_domain(expression, rows.corners).answer is Answer.CERTAIN
+    """Whether a problem is certain within the range of the inputs, or just beyond the range of one of them."""
+    places = [None, *(rows.names.index(name) for name in expression.variables)]
+    return any(check_domain(expression, rows.corners(place)).answer is Answer.CERTAIN for place in places)
 
 
 def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str) -> list[int]:
@@ -230,4 +237,18 @@ def better_baseline(chosen: Candidate, baselines: Sequence[Candidate], rows: Row
     forms = [chosen.expression, *(baseline.expression for baseline in others)]
     errors = cross_validated(forms, rows, n_repeats=N_REPEATS).mean
     best = int(np.argmin(errors[1:]))
-    return others[best] if errors[1 + best] * (1.0 - REQUIRED_GAIN) < errors[0] else None
+    if errors[1 + best] * (1.0 - REQUIRED_GAIN) < errors[0]:
+        return others[best]
+    outward = _rim_errors([split_form(form) for form in (forms[0], forms[1 + best])], rows, chosen.expression.variables)
+    return others[best] if outward[1] < outward[0] else None
+
+
+def _rim_errors(forms: Sequence[Form], rows: Rows, names: Sequence[str]) -> FloatArray:
+    """Mean error on the lowest and the highest tenth of each input, the constants refitted to the other rows.
+
+    A power that was fitted to noise shows at the rim, not in folds dealt at random.
+    """
+    n = max(2, len(rows.y) // 10)
+    orders = [np.lexsort((rows.y, rows.X[:, rows.names.index(name)])) for name in names]
+    errors = [_fold_errors(forms, rows, fold) for order in orders for fold in (order[:n], order[-n:])]
+    return np.mean(errors, axis=0) if errors else np.zeros(len(forms))

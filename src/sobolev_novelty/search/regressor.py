@@ -28,7 +28,7 @@ from sobolev_novelty.intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import Rows, Rule, baselines, better_baseline, check_select, chosen_index
+from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
 from sobolev_novelty.search.final_fit import polished, relative_error
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
 
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
 DEFAULT_MAX_COMPLEXITY = 60
-#: Rows may lie beyond the training range by this share of it before a prediction warns.
-TOLERATED_EXCESS = 0.05
 
 
 class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -436,7 +434,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         names = self._names()
         for k in (names.index(name) for name in expression.variables):
             low, high = ranges[:, k]
-            margin = TOLERATED_EXCESS * (high - low)
+            margin = MARGIN * (high - low)
             beyond = (X[:, k] < low - margin) | (X[:, k] > high + margin)
             if beyond.any():
                 self._warned_.append(names[k])
