@@ -192,6 +192,11 @@ def test_rows_outside_the_domain_are_left_out() -> None:
         sn.intervals("log(x0)", -X_LINE - 1.0, Y_LINE)
 
 
+def test_rows_at_the_edge_of_a_domain_are_left_out() -> None:
+    found = sn.intervals("2*sqrt(x0 - 0) + 1", X_LINE, 2.0 * np.sqrt(X_LINE) + 1.0 + 0.1 * RNG.normal(size=120))
+    assert found.n_rows == 119 and found[0].verdict == "determined"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

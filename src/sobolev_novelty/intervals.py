@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
+import numpy.typing as npt
 
 from sobolev_novelty.constants import Constant, Parametrised, parametrised, parametrised_terms
 from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
@@ -248,7 +248,7 @@ def intervals(
         found.interval(j, _label(whole, constant, found.best.theta)) for j, constant in enumerate(whole.constants)
     )
     return Intervals(
-        items, whole.at(found.best.theta), whole.half_widths([item.half_width for item in items]), level, data.n_rows,
+        items, whole.at(found.best.theta), whole.half_widths([item.half_width for item in items]), level, found.n_rows,
         found.best.rank, found.noise, data.is_noise_known, found.model, found.best,
     )  # fmt: skip
 
@@ -288,6 +288,8 @@ def term_intervals(
 
 def _quantile(level: float, dof: int | None) -> float:
     """Two-sided: the normal's, or Student's with ``dof`` degrees of freedom; infinite where there is none left."""
+    from scipy.special import ndtri, stdtrit  # not with the module: reports must load fast
+
     upper = 0.5 * (1.0 + level)
     if dof is None:
         return float(ndtri(upper))
@@ -322,9 +324,26 @@ class _Data:
             used &= root > 0.0
         if not used.any():
             raise DataError("The equation is not finite in any row of 'X'. Check its domain and the columns.")
-        if not used.all():
-            sample, target, root = sample.rows(used), target[used], None if root is None else root[used]
-        return cls(sample, target if root is None else target * root, root, sigma is not None)
+        whole = cls(sample, target if root is None else target * root, root, sigma is not None)
+        return whole.rows(used)
+
+    def rows(self, used: npt.NDArray[np.bool_]) -> _Data:
+        """Only these rows."""
+        if used.all():
+            return self
+        root = None if self.root is None else self.root[used]
+        return _Data(self.sample.rows(used), self.y[used], root, self.is_noise_known)
+
+    def model(self, whole: Parametrised) -> Model:
+        """The equation on these rows."""
+        return Model(whole.parts, whole.theta, self.sample.X, self.sample.names, self.root)
+
+    def differentiable(self, whole: Parametrised) -> _Data:
+        """The rows in which every derivative along a constant is finite: not the edge of a root's domain."""
+        used = np.isfinite(self.model(whole).evaluate(whole.theta[None])[1][0]).all(axis=0)
+        if not used.any():
+            raise DataError("No row of 'X' has finite derivatives of the equation along its constants.")
+        return self.rows(used)
 
 
 def _root_weights(n_samples: int, sample_weight: Any, sigma: Any) -> FloatArray | None:
@@ -363,11 +382,7 @@ def _without_repeated_coefficients(expression: Expression, data: _Data) -> Param
     if not shared:
         return whole
     with np.errstate(all="ignore"):
-        J = Model(whole.parts, whole.theta, data.sample.X, data.sample.names, data.root).evaluate(whole.theta[None])[1][
-            0
-        ]
-    if not np.isfinite(J).all():
-        return whole
+        J = data.differentiable(whole).model(whole).evaluate(whole.theta[None])[1][0]
     repeated = set()
     for j, i in shared:
         others = [k for k in whole.parts[i].parameters if k >= 0 and k != j]
@@ -388,16 +403,18 @@ class _Solved:
     ends: FloatArray
     noise: float
     reach: FloatArray  # of each coefficient, the change that moves the prediction by the target's spread
+    n_rows: int
 
     @classmethod
     def of(cls, whole: Parametrised, data: _Data, level: float, n_wanted: int | None = None) -> _Solved:
         if not 0.0 < level < 1.0:
             raise ParameterError(f"'level' must be between 0 and 1, for example 0.95. Got {level}.")
         with np.errstate(all="ignore"):
-            model = Model(whole.parts, whole.theta, data.sample.X, data.sample.names, data.root)
+            data = data.differentiable(whole)
+            model = data.model(whole)
             best = best_fit(model, data.y, whole.theta)
             if best is None:
-                raise DataError("The equation's derivatives along its constants are not finite in some row of 'X'.")
+                raise DataError("The sum of squares of the equation's residuals is not finite. Rescale 'y' or 'X'.")
             dof = data.n_rows - best.rank
             noise = 1.0 if data.is_noise_known else math.sqrt(best.loss / dof) if dof > 0 else math.inf
             slack = (_quantile(level, None if data.is_noise_known else dof) * noise) ** 2
@@ -410,7 +427,7 @@ class _Solved:
             sizes = np.linalg.norm(slopes, axis=1) / math.sqrt(data.n_rows)
             is_judged = np.array([c.is_coefficient for c in whole.constants]) & (spreads > 1e-12 * sizes)
             reach = np.where(is_judged, data.spread / np.where(spreads > 0.0, spreads, 1.0), np.inf)
-        return cls(whole, model, best, ends, noise, reach)
+        return cls(whole, model, best, ends, noise, reach, data.n_rows)
 
     def interval(self, j: int, label: str) -> Interval:
         constant, estimate = self.whole.constants[j], float(self.best.theta[j])
