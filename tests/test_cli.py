@@ -123,6 +123,27 @@ def test_prune_deletes_and_refits(run: Run, table: Path) -> None:
     assert "deleted a" in run("prune", BLOATED, table, "--target", "y").stdout
 
 
+def test_intervals_prints_a_line_for_each_constant(run: Run, table: Path) -> None:
+    result = run("intervals", "2*sin(a) + b + 1", table, "--target", "y")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("determined") == 3
+    data = json.loads(run("intervals", "2*sin(a) + b + 1", table, "--target", "y", "--sigma", "2", "--json").stdout)
+    assert [constant["constant"] for constant in data["constants"]] == ["sin(a)", "b", "1"]
+    assert data["noise"] == 1.0
+    _one_line(run("intervals", "a", table), "--target is missing")
+    _one_line(run("intervals", "a", table, "--target", "y", "--level", "2"), "--level must be between 0 and 1")
+
+
+def test_fit_marks_the_equation_that_its_rule_chooses(run: Run, table: Path) -> None:
+    options = ("--target", "y", "--engine", "mcts", "--evaluations", "100", "--select")
+    result = run("fit", table, *options, "one-se")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("▶") == 1
+    front = json.loads(run("fit", table, *options, "one-se", "--json").stdout)["front"]
+    assert sum(row["chosen"] for row in front) == 1
+    _one_line(run("fit", table, *options, "best"), "--select must be one of score, distinct, validation, one-se")
+
+
 def test_prune_leaves_rows_outside_the_domain_out_and_says_so(run: Run, table: Path) -> None:
     data = json.loads(run("prune", "sqrt(a) + 3*cos(3*a)", table, "--target", "y", "--json").stdout)
     assert data["deleted"] == []

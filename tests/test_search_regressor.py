@@ -30,6 +30,8 @@ def regressor(**options: object) -> SymbolicRegressor:
     return SymbolicRegressor(options.pop("engine", "mcts"), **options)  # type: ignore[arg-type]
 
 
+# Some checks predict for rows that they keep from the fit.
+@pytest.mark.filterwarnings("ignore::sobolev_novelty.errors.ExtrapolationWarning")
 @parametrize_with_checks([SymbolicRegressor(budget=SMALL), SymbolicRegressor("mcts", budget=SMALL)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
@@ -57,7 +59,7 @@ def test_an_exact_solution_prints_clean_numbers(fitted: SymbolicRegressor) -> No
 
 
 def test_the_table_of_equations_has_the_documented_columns(fitted: SymbolicRegressor) -> None:
-    columns = ["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]
+    columns = ["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression", "chosen"]
     assert list(fitted.equations_.columns) == columns
     assert fitted.equations_["complexity"].is_monotonic_increasing
     assert fitted.equations_["loss"].is_monotonic_decreasing

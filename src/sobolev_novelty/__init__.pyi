@@ -12,9 +12,11 @@ from sobolev_novelty.convert import (
     to_numpy as to_numpy,
     to_sympy as to_sympy,
 )
+from sobolev_novelty.domains import DomainCheck as DomainCheck, check_domain as check_domain
 from sobolev_novelty.errors import (
     DataError as DataError,
     ExpressionError as ExpressionError,
+    ExtrapolationWarning as ExtrapolationWarning,
     ParameterError as ParameterError,
     ParseError as ParseError,
     SobolevError as SobolevError,
@@ -28,6 +30,12 @@ from sobolev_novelty.guidance import (
     feedback as feedback,
     prune as prune,
     rerank as rerank,
+)
+from sobolev_novelty.intervals import (
+    Interval as Interval,
+    Intervals as Intervals,
+    intervals as intervals,
+    term_intervals as term_intervals,
 )
 from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.projection import TAU_ID as TAU_ID

@@ -197,6 +197,28 @@ def prune(
 
 @app.command()
 @with_groups
+def intervals(
+    equation: EquationOptions,
+    written: FormatOptions,
+    level: Annotated[float, typer.Option(help="Probability with which an interval covers the true value.")] = 0.95,
+    sigma: Annotated[
+        float | None, typer.Option(help="Standard deviation of the target's measurement errors. Default: estimated.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how well the rows of DATA determine the constants of EQUATION: profile-likelihood intervals."""
+    with one_line_errors(as_json):
+        matched = _match(equation, written)
+        found = matched.intervals(level=level, sigma=sigma)
+        if as_json:
+            print_json(found.to_dict() | {"notes": list(matched.notes)})
+        else:
+            typer.echo(repr(found))
+            _print_notes(matched.notes)
+
+
+@app.command()
+@with_groups
 def accepts(
     equation: EquationOptions, written: FormatOptions, measure: MeasureOptions, as_json: JsonOption = False
 ) -> None:
@@ -233,13 +255,14 @@ def fit(
     evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
     complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
+    select: Annotated[str, typer.Option(help="Rule of choice: score, distinct, validation or one-se.")] = "score",
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
     jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Find an equation for a table, with terms that the data support."""
+    """Find an equation for a table."""
     from sobolev_novelty.search.loop import Budget
     from sobolev_novelty.search.regressor import SymbolicRegressor
     from sobolev_novelty.table_regression import fit_table
@@ -247,8 +270,8 @@ def fit(
     with one_line_errors(as_json):
         model = SymbolicRegressor(
             engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
-            operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
-            verbose=False if as_json else None, guesses=guesses,
+            operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
+            random_state=seed, verbose=False if as_json else None, guesses=guesses,
         )  # fmt: skip
         summary = fit_table(
             model, table_source(data), target=target, written=written.table_format(), features=listed(features),
@@ -354,7 +377,7 @@ app.add_typer(turbulence_app, name="turbulence")
 
 def _shielded(arguments: list[str]) -> list[str]:
     """An equation that begins with a minus is not an option: these verbs have no options with a single dash."""
-    if not arguments or arguments[0] not in ("report", "prune", "accepts"):
+    if not arguments or arguments[0] not in ("report", "prune", "intervals", "accepts"):
         return arguments
     return [f" {a}" if a.startswith("-") and not a.startswith("--") and len(a) > 1 else a for a in arguments]
 

@@ -10,6 +10,8 @@
     ├── KernelError       (RuntimeError) a program the kernels refuse
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
+``ExtrapolationWarning`` (UserWarning) is no error: a model is asked about rows beyond its training range.
+
 Whoever catches ``SobolevError`` catches everything raised on purpose; whoever expects the built-in gets that too.
 """
 
@@ -55,6 +57,10 @@ class SobolevError(Exception):
         # Names come from files: an error that is shown must not move the cursor or hide what it says.
         super().__init__(*(printable(part) if isinstance(part, str) else part for part in message))
         self.arguments = tuple(arguments)
+
+
+class ExtrapolationWarning(UserWarning):
+    """Predictions for rows outside the range of the training data."""
 
 
 class ParseError(SobolevError, ValueError):

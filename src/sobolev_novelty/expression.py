@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
+from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
 
@@ -276,8 +277,34 @@ _Piece = tuple[str, int, "_Rope"]
 _Rope: TypeAlias = "str | tuple[_Rope, ...]"
 
 
-def to_infix(expression: Expression) -> str:
+def short_text(
+    expression: Expression, half_widths: Sequence[float | None] | None = None, digits: int = DEFAULT_DIGITS
+) -> str:
+    """The expression for a person: constants to the digits their intervals allow, four where there is none.
+
+    Parameters
+    ----------
+    half_widths : sequence of float or None, optional
+        Half the width of each constant's interval, in prefix order; see :func:`sobolev_novelty.digits.number_text`.
+
+    Examples
+    --------
+    >>> e = Expression.of("mul", 2.123456789, Expression.of("sin", Expression.of("mul", 0.7316812, "x0")))
+    >>> short_text(e), short_text(e, [0.3, None])
+    ('2.123*sin(0.7317*x0)', '2.12*sin(0.7317*x0)')
+    """
+    constants = expression.constants
+    known = [None] * len(constants) if half_widths is None else half_widths
+    return to_infix(expression, [number_text(c, half, digits) for c, half in zip(constants, known, strict=True)])
+
+
+def to_infix(expression: Expression, constants: Sequence[str] | None = None) -> str:
     """Text that parses back to the same expression.
+
+    Parameters
+    ----------
+    constants : sequence of str, optional
+        What to write for the constants, in prefix order, instead of the numbers in full.
 
     Examples
     --------
@@ -285,9 +312,13 @@ def to_infix(expression: Expression) -> str:
     '-x0*x1**(-2)'
     """
     names = _format_names(expression.variables)
+    written = None if constants is None else list(constants)  # the fold comes from the end
 
     def leaf(token: float | str) -> _Piece:
-        text = names[token] if isinstance(token, str) else format_number(token)
+        if isinstance(token, str):
+            text = names[token]
+        else:
+            text = format_number(token) if written is None else written.pop()
         return text[0], 3 if text[0] == "-" else 9, text
 
     rope: list[_Rope] = [expression.fold(leaf, _join)[2]]

@@ -18,6 +18,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
+from sobolev_novelty.intervals import Intervals, intervals
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.report import NoveltyReport, novelty
@@ -52,19 +53,27 @@ class MatchedEquation:
 
     def prune(self, **options: Any) -> Slimmed:
         """The equation without the terms whose deletion costs nothing; options of :func:`sobolev_novelty.prune`."""
-        if self.y is None:
-            raise ParameterError(
-                "'target' is missing: name the column that the equation predicts.", arguments=["target"]
-            )
-        result = prune(self.expression, self.sample, self.y, **options)
+        target = self._target()
+        result = prune(self.expression, self.sample, target, **options)
         rows = np.isfinite(evaluate(self.expression, self.sample))
-        sample, y = self.sample.rows(rows), self.y[rows]
+        sample, y = self.sample.rows(rows), target[rows]
         if not rows.any():
             raise DataError("The equation is not finite in any row of the data. Check its domain and the columns.")
         r2 = [1.0 - nmse(y, evaluate(e, sample)) for e in (self.expression, result.expression)]
         dropped = int((~rows).sum())
         note = (f"{dropped} of {len(rows)} rows were not used: the equation is not finite there.",) if dropped else ()
         return Slimmed(self.expression, result, r2[0], r2[1], int(rows.sum()), self.notes + note)
+
+    def intervals(self, **options: Any) -> Intervals:
+        """Intervals of the equation's constants, with the options of :func:`sobolev_novelty.intervals`."""
+        return intervals(self.expression, self.sample, self._target(), **options)
+
+    def _target(self) -> FloatArray:
+        if self.y is None:
+            raise ParameterError(
+                "'target' is missing: name the column that the equation predicts.", arguments=["target"]
+            )
+        return self.y
 
     def accepts(self, **options: Any) -> Verdict:
         """The corpus filter's verdict; options of :func:`sobolev_novelty.accepts`."""

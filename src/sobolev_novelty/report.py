@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
+from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status
@@ -148,6 +149,13 @@ class NoveltyReport:
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
         return (*self.given_notes, *self.source.notes(self.status), *null)
 
+    @cached_property
+    def problems(self) -> tuple[str, ...]:
+        """Certain poles and the like within the range of the inputs; none are looked for where rows are not kept."""
+        if self.terms is None or not isinstance(self.source, SampledTerms):
+            return ()
+        return domain_notes([term.expression for term in self.terms], self.source.sample)
+
     @property
     def qualified(self) -> npt.NDArray[np.bool_]:
         """ν > τ, strictly (Sec. 3.2); false where there is no novelty."""
@@ -236,7 +244,7 @@ class NoveltyReport:
             "terms": [self._term_dict(i) for i in range(len(self))],
             "gram": _rows(self.gram) if small else None,
             "reconstruction": _rows(self.reconstruction) if small else None,
-            "notes": list(self.notes),
+            "notes": [*self.notes, *self.problems],
         }
 
     def _term_dict(self, i: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.files import Table, read_table
 from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.sentences import number
 from sobolev_novelty.scoring import nmse
 from sobolev_novelty.table_columns import input_columns, rows_note, unusable_columns, usable_columns
@@ -37,7 +38,7 @@ class FitSummary:
     r2 : float or None
         On the training rows; None where it is not finite.
     front : tuple of dict
-        complexity, loss, score, min_novelty, mean_novelty, expression (text).
+        complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen.
     notes : tuple of str
         Which columns and rows were not used, and why.
     out : str or None
@@ -63,11 +64,16 @@ class FitSummary:
         return asdict(self)
 
     def __str__(self) -> str:
-        lines = [f"{row['complexity']:>4}  {number(row['loss']):<10} {row['expression']}" for row in self.front]
+        lines = [
+            f"{'▶' if row['chosen'] else ' '}{row['complexity']:>4}  {number(row['loss']):<10} "
+            f"{short_formula(row['expression'])}"
+            for row in self.front
+        ]
         r2 = "R² is not finite" if self.r2 is None else f"R² {self.r2:.6f}"
         pace = f"{r2} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
         notes = [f"Note: {note}" for note in self.notes]
-        return "\n".join([self.equation, pace, "", "size  loss       equation", *lines, *notes])
+        head = " size  loss       equation"
+        return "\n".join([short_formula(self.equation), pace, "", head, *lines, *notes])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

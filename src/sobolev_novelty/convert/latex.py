@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
 from sobolev_novelty.expression import Expression, format_number, numbered_index
 from sobolev_novelty.operators import Operator
 
@@ -38,14 +40,22 @@ _SPECIAL = {
 _Piece = tuple[str, int]
 
 
-def to_latex(expression: Expression, precision: int | None = None) -> str:
+def to_latex(
+    expression: Expression,
+    precision: int | None = DEFAULT_DIGITS,
+    *,
+    half_widths: Sequence[float | None] | None = None,
+) -> str:
     r"""The expression in LaTeX, without dollar signs.
 
     Parameters
     ----------
     expression : Expression
     precision : int, optional
-        Significant digits of the constants; by default as many as it takes to give back the same number.
+        Significant digits of the constants, four by default; None for as many as it takes to give back the same
+        number.
+    half_widths : sequence of float or None, optional
+        Half the width of each constant's interval, in prefix order: it decides how many digits are known.
 
     Examples
     --------
@@ -53,9 +63,13 @@ def to_latex(expression: Expression, precision: int | None = None) -> str:
     >>> to_latex(parse("(x0 + x1)**2/sqrt(omega_0) - 1.5e-7*x0"))
     '\\frac{\\left(x_{0} + x_{1}\\right)^{2}}{\\sqrt{\\omega_{0}}} - 1.5 \\times 10^{-7} \\, x_{0}'
     """
+    known = list(half_widths or [None] * len(expression.constants))  # the fold comes from the end
 
     def leaf(token: float | str) -> _Piece:
-        return (_latex_name(token), _CLOSED) if isinstance(token, str) else _latex_number(token, precision)
+        if isinstance(token, str):
+            return _latex_name(token), _CLOSED
+        half_width = known.pop()
+        return _latex_number(format_number(token) if precision is None else number_text(token, half_width, precision))
 
     return expression.fold(leaf, _node)[0]
 
@@ -75,14 +89,14 @@ def _bracketed(text: str, is_needed: bool) -> str:
     return rf"\left({text}\right)" if is_needed else text
 
 
-def _latex_number(value: float, precision: int | None) -> _Piece:
-    text = format_number(value) if precision is None else f"{value:.{precision}g}"
+def _latex_number(text: str) -> _Piece:
+    is_negative = text.startswith("-")
     mantissa, has_exponent, exponent = text.partition("e")
     if not has_exponent:
-        return text, _SIGNED if value < 0 else _CLOSED
+        return text, _SIGNED if is_negative else _CLOSED
     power = f"10^{{{int(exponent)}}}"
     if mantissa in ("1", "-1"):
-        return mantissa[:-1] + power, _SIGNED if value < 0 else _POWER
+        return mantissa[:-1] + power, _SIGNED if is_negative else _POWER
     return rf"{mantissa} \times {power}", _PRODUCT
 
 

@@ -6,10 +6,9 @@ import re
 from collections.abc import Callable
 from html import escape
 
-from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.render.formulas import read_formula
 from sobolev_novelty.render.sentences import number, plain
 
 #: A formula with more nodes than this is shown as text.
@@ -36,8 +35,8 @@ def formula(text: object) -> str:
     >>> formula("<b>")
     '<code>&lt;b&gt;</code>'
     """
-    expression = _read(str(text))
-    if expression is None:
+    expression = read_formula(str(text))
+    if expression is None or len(expression) > MAX_NODES:
         return f"<code>{escape(plain(text))}</code>"
     summands = _summands(expression)
     pieces = []
@@ -47,15 +46,6 @@ def formula(text: object) -> str:
         lead = f'<mo form="infix">{"−" if sign < 0 else "+"}</mo>' if k else ""
         pieces.append(f"<math>{lead}{body}</math>")
     return " ".join(pieces)
-
-
-def _read(text: str) -> Expression | None:
-    """The expression behind a label; None where the label is free text that only happens to parse."""
-    try:
-        expression = parse(text)
-    except SobolevError:
-        return None
-    return expression if str(expression) == text and len(expression) <= MAX_NODES else None
 
 
 def _summands(expression: Expression) -> list[tuple[int, Expression]]:
@@ -70,7 +60,7 @@ def _summands(expression: Expression) -> list[tuple[int, Expression]]:
 
 def _leaf(token: float | str) -> _Piece:
     if isinstance(token, float):
-        mantissa, has_exponent, exponent = number(token, 6).partition("e")
+        mantissa, has_exponent, exponent = number(token).partition("e")
         minus = "<mo>−</mo>" if mantissa.startswith("-") else ""
         markup = f"{minus}<mn>{mantissa.lstrip('-')}</mn>"
         if has_exponent:

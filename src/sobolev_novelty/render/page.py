@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.mathml import formula
 from sobolev_novelty.render.sentences import (
     CITATION,
@@ -128,7 +129,7 @@ def _rest_of_verdict(data: Data) -> str:
 def _equation(data: Data) -> str:
     if data["expression"] is None:
         return ""
-    text = _text(data["expression"])
+    text = _text(short_formula(data["expression"]))
     return (
         '<div class="equation" tabindex="0" role="group" aria-label="Equation">'
         f'<div class="set">{formula(data["expression"])}</div><code>{text}</code></div>'

@@ -10,6 +10,9 @@ from __future__ import annotations
 import unicodedata
 from typing import Any
 
+from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
+from sobolev_novelty.render.formulas import short_formula
+
 Data = dict[str, Any]
 
 #: How the paper is cited.
@@ -43,29 +46,29 @@ def plain(text: object) -> str:
 
 
 def shorten(text: object, width: int) -> str:
-    """A label in at most ``width`` characters, cut in the middle: both ends of a formula tell terms apart.
+    """A label in at most ``width`` characters, numbers in four digits, cut in the middle: both ends tell terms apart.
 
     Examples
     --------
     >>> shorten("sin(x0)*exp(-x1**2)", 11)
     'sin(x…1**2)'
     """
-    clean = plain(text)
+    clean = plain(short_formula(text))
     if len(clean) <= width:
         return clean
     tail = (width - 1) // 2
     return f"{clean[: width - 1 - tail]}…{clean[len(clean) - tail :]}"
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number for a person; what is not finite is a dash.
+def number(value: float | None, digits: int = DEFAULT_DIGITS, half_width: float | None = None) -> str:
+    """A number for a person (:func:`sobolev_novelty.digits.number_text`); what is not finite is a dash.
 
     Examples
     --------
     >>> number(0.123456), number(12345678.0), number(None)
     ('0.1235', '1.235e+07', '–')
     """
-    return "–" if value is None else f"{value:.{digits}g}"
+    return number_text(value, half_width, digits)
 
 
 def novelty_text(value: float | None) -> str:

@@ -11,6 +11,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
@@ -72,7 +73,7 @@ def report_table(data: Data, width: int = 100) -> Group:
     """
     parts: list[Text | Table] = []
     if data["expression"] is not None:
-        parts.append(Text(plain(data["expression"]), style="bold", overflow="fold"))
+        parts.append(Text(plain(short_formula(data["expression"])), style="bold", overflow="fold"))
     if data["terms"]:
         parts.append(_table(data, _Layout.of(data, width)))
     parts.append(Text(verdict(data), style="bold"))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
+from sobolev_novelty.expression import short_text
 from sobolev_novelty.search.front import select
 from sobolev_novelty.search.loop import Budget, Callback, SearchProgress
 from sobolev_novelty.search.units import ToUser
@@ -61,14 +62,14 @@ def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) ->
     table.add_column("equation", overflow="fold")
     best = select(progress.front)
     for candidate in list(progress.front)[-MAX_ROWS_SHOWN:]:
-        text = str(written(candidate.expression))
+        text = short_text(written(candidate.expression))
         shown = text if len(text) <= MAX_EQUATION_WIDTH else text[: MAX_EQUATION_WIDTH - 1] + "…"
         mark = "▶" if candidate is best else ""
         table.add_row(mark, str(candidate.complexity), f"{candidate.nmse:.3g}", f"{candidate.score:.4f}", shown)
     return table
 
 
-def front_figure(equations: pd.DataFrame, chosen: str) -> Figure:
+def front_figure(equations: pd.DataFrame) -> Figure:
     """Loss against complexity on a logarithmic scale, the chosen equation marked."""
     require("matplotlib", extra="plot")
     from matplotlib.figure import Figure
@@ -80,7 +81,8 @@ def front_figure(equations: pd.DataFrame, chosen: str) -> Figure:
     axes.step(equations["complexity"], loss, where="post", color="0.6", zorder=1)
     low = equations["min_novelty"].fillna(0.0)
     points: Any = axes.scatter(equations["complexity"], loss, c=low, vmin=0.0, vmax=1.0, cmap="viridis", zorder=2)
-    picked = equations["expression"].astype(str) == chosen
+    picked = equations["chosen"].astype(bool)
+    chosen = short_text(equations["expression"][picked].iloc[0]) if picked.any() else ""
     axes.scatter(
         equations["complexity"][picked], loss[picked], s=160, facecolors="none", edgecolors="crimson", zorder=3
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,23 +19,27 @@ from threadpoolctl import threadpool_limits
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, refuse_dask
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
+from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
+from sobolev_novelty.intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
+from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
 from sobolev_novelty.search.display import live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
 from sobolev_novelty.search.final_fit import polished, relative_error
-from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.units import ToUser
+from sobolev_novelty.search.verdicts import term_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +51,7 @@ DEFAULT_MAX_COMPLEXITY = 60
 
 
 class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Find an equation for data, with terms that the data support.
+    """Find an equation for data.
 
     Parameters
     ----------
@@ -67,6 +72,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     guesses : sequence of str, Expression or SymPy expression, or str, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
         best fits the search starts from; finding them takes a fifth of the budget at most.
+    select : {"score", "distinct", "validation", "one-se"} or callable
+        Which equation of the front is chosen (docs/search.md): the simplest exact fit or else the best
+        accuracy–complexity score; the best score among equations whose terms are all distinct (ν > τ); the lowest
+        cross-validated error; the simplest within one standard error of it. Equations with a certain pole within the
+        range of the inputs are passed over. A callable gets ``equations_`` and returns the index of a row; poles are
+        then its own affair.
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
@@ -78,11 +89,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     expression_ : Expression
-        The chosen equation, in the names of the columns: the simplest exact fit, otherwise the best accuracy–complexity
-        score.
+        The chosen equation, in the names of the columns.
     equations_ : DataFrame
         The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty,
-        expression.
+        expression, chosen. On few rows the straight line or the constant is added where it is chosen.
+    verdicts_ : DataFrame
+        What the training rows say of each term of the chosen equation: term, coefficient, novelty, qualified, low,
+        high and determined (95 % interval of the coefficient). Saved with the model.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
     stop_reason_ : str
@@ -108,6 +121,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
         guesses: Sequence[Any] | str | None = None,
+        select: str | Rule = "score",
         warm_start: bool = False,
         n_jobs: int | None = 1,
         random_state: Any = None,
@@ -120,6 +134,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.operators = operators
         self.max_complexity = max_complexity
         self.guesses = guesses
+        self.select = select
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -147,6 +162,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
         refuse_dask(X, "X")
         refuse_dask(y, "y")
+        check_select(self.select)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -165,7 +181,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             seeder = None if saved.equations else seeder  # the run before had its seeds
         problem = self._problem(prepared, guesses)
         result = self._search(problem, budget, rng, saved, self._writer(prepared), seeder=seeder)
-        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
+        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem)
         if saved is not None:
             saved.write(result, self._writer(prepared))
             self.n_evaluations_ += saved.n_evaluations
@@ -175,12 +191,14 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any, index: int | None = None) -> FloatArray:
         """Values of the chosen equation, or of row ``index`` of ``equations_``.
 
-        ``nan`` or ``inf`` outside its domain.
+        ``nan`` or ``inf`` outside its domain. The first rows beyond the training range of an input that the equation
+        uses draw an :class:`~sobolev_novelty.errors.ExtrapolationWarning`, once for each model.
         """
         check_is_fitted(self)
         refuse_dask(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         expression = self._equation(index)
+        self._warn_outside(X, expression)
         programs = kernels.compile_programs([expression], self._names())
         with np.errstate(all="ignore"):
             return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
@@ -191,11 +209,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         return to_sympy(self._equation(index))
 
-    def latex(self, index: int | None = None) -> str:
-        """The equation as LaTeX."""
+    def latex(self, index: int | None = None, precision: int | None = DEFAULT_DIGITS) -> str:
+        """The equation as LaTeX, constants in four digits or as many as asked for; None for all of them."""
         from sobolev_novelty.convert import to_latex
 
-        return to_latex(self._equation(index))
+        return to_latex(self._equation(index), precision)
 
     def latex_table(self, precision: int = 3) -> str:
         """The front as a booktabs table: complexity, loss, score, lowest novelty, equation."""
@@ -213,24 +231,78 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             [r"\begin{tabular}{rrrrl}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
         )
 
-    def novelty_report(self, X: Any = None, index: int | None = None) -> NoveltyReport:
-        """Novelty of the equation's terms, on the rows of the search or on others."""
-        expression = self._equation(index)
-        if X is None:
-            if not hasattr(self, "_sample_"):
-                raise ParameterError("A loaded model has no training rows: give 'X'.")
-            return novelty(expression, self._sample_, names=self._names())
-        return novelty(expression, X, names=self._names())
+    def choose(self, index: int) -> SymbolicRegressor:
+        """Make another row of ``equations_`` the chosen equation.
+
+        Examples
+        --------
+        >>> X = np.random.default_rng(0).uniform(1, 3, (100, 2))
+        >>> model = SymbolicRegressor("mcts", budget=Budget(max_evaluations=200), random_state=0)
+        >>> model.fit(X, X[:, 0] ** 2 + X[:, 1]).choose(0).expression_ == model.equations_["expression"][0]
+        True
+        """
+        self.expression_ = self._equation(index)
+        self.equations_["chosen"] = np.arange(len(self.equations_)) == index % len(self.equations_)
+        self._verdicts_: pd.DataFrame | None = None
+        return self
+
+    def novelty_report(self, X: Any = None, y: Any = None, index: int | None = None) -> NoveltyReport:
+        """Novelty of the equation's terms, on the rows of the search or on any others.
+
+        Parameters
+        ----------
+        X : array or DataFrame, optional
+            Rows with the columns of the training table; by default the rows of the search.
+        y : array of shape (n_samples,), optional
+            Their target.
+        index : int, optional
+            Row of ``equations_``; by default the chosen one.
+        """
+        X, y, _ = self._rows(X, y)
+        return novelty(self._equation(index), X, names=self._names())
+
+    def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
+        """Profile-likelihood intervals of the equation's constants, on the rows of the search or on any others.
+
+        Options are those of :func:`sobolev_novelty.intervals`.
+        """
+        X, y, weights = self._rows(X, y)
+        if y is None:
+            raise ParameterError("'y' is missing: intervals need the target of the rows of 'X'.")
+        if "sigma" not in options:
+            options.setdefault("sample_weight", weights)
+        return intervals(self._equation(index), X, y, names=self._names(), **options)
+
+    @property
+    def verdicts_(self) -> pd.DataFrame:
+        """What the training rows say of each term of the chosen equation; see the class."""
+        check_is_fitted(self)
+        if self._verdicts_ is None:
+            X, y, weights = self._rows(None, None)
+            self._verdicts_ = term_verdicts(self.expression_, X, y, weights, self._names())
+        return self._verdicts_
+
+    def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
+        """Rows that were given, or those of the search with target and weights."""
+        check_is_fitted(self)
+        if X is not None:
+            return X, y, None
+        if not hasattr(self, "_sample_"):
+            raise ParameterError("A loaded model has no training rows: give 'X'.")
+        return self._sample_, self._target_, self._weights_
 
     def plot(self) -> Figure:
         """The front: error against complexity, the chosen equation marked (matplotlib)."""
         from sobolev_novelty.search.display import front_figure
 
         check_is_fitted(self)
-        return front_figure(self.equations_, str(self.expression_))
+        return front_figure(self.equations_)
 
     def save(self, path: str | Path) -> None:
-        """Write the fitted model as JSON: equations, names and settings, the engine's among them; no data, no code."""
+        """Write the fitted model as JSON: equations, verdicts, names and settings, the engine's too; no data, no code.
+
+        A rule of choice that is a function is not written.
+        """
         check_is_fitted(self)
         write_json(Path(path), model_to_dict(self))
 
@@ -320,23 +392,34 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             engine.guidance = SobolevGuidance()
         return engine
 
-    def _store(self, result: SearchResult, data: _Data, prepared: Prepared) -> None:
+    def _store(self, result: SearchResult, data: _Data, prepared: Prepared, problem: Problem) -> None:
         written = self._writer(prepared)
         candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
-        front = ParetoFront().including_all(candidates)
-        best = select(front)
-        if best is None:
-            constant = data.rated(Expression.of(float(np.average(data.y, weights=data.weights))), 1.0, True)
-            front, best = ParetoFront((constant,)), constant
         self._sample_ = prepared_table(prepared, self.n_features_in_)
-        self.expression_ = best.expression
-        self.equations_ = self._table(front, data.variance)
+        self._target_, self._weights_ = prepared.y, prepared.weights
+        self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
+        self._warned_: list[str] = []
+        rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_)
+        plain = [data.rated(e, math.nan, False) for e in baselines(rows, problem.max_complexity, problem.operators)]
+        front = ParetoFront().including_all([*candidates, *plain])
+        pool = list(front)
+        if not callable(self.select):
+            known = {candidate.expression for candidate in pool}
+            pool += [baseline for baseline in plain if baseline.expression not in known]
+        table = self._table(pool, data.variance)
+        chosen = pool[chosen_index(pool, table, rows, self.select)]
+        if self.select == "score":
+            better = better_baseline(chosen, plain, rows) or chosen
+            chosen = next(candidate for candidate in pool if candidate.expression == better.expression)
+        kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
+        self.equations_ = table.iloc[kept].reset_index(drop=True)
+        self.choose([pool[i] is chosen for i in kept].index(True))
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
         self.seconds_ = result.seconds
 
-    def _table(self, front: ParetoFront, variance: float) -> pd.DataFrame:
+    def _table(self, front: Sequence[Candidate], variance: float) -> pd.DataFrame:
         import pandas as pd
 
         rows = []
@@ -351,9 +434,31 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                     "min_novelty": float(np.min(own.nu)) if known else math.nan,
                     "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
                     "expression": candidate.expression,
+                    "chosen": False,
                 }
             )
         return pd.DataFrame(rows)
+
+    def _warn_outside(self, X: FloatArray, expression: Expression) -> None:
+        """Warn once of rows beyond the training range of an input that the equation uses."""
+        ranges = getattr(self, "_ranges_", None)
+        if ranges is None or self._warned_:
+            return
+        names = self._names()
+        for k in (names.index(name) for name in expression.variables):
+            low, high = ranges[:, k]
+            margin = MARGIN * (high - low)
+            beyond = (X[:, k] < low - margin) | (X[:, k] > high + margin)
+            if beyond.any():
+                self._warned_.append(names[k])
+                warnings.warn(
+                    f"{int(beyond.sum())} of {len(X)} rows have '{names[k]}' outside the training range, "
+                    f"{number_text(low)} to {number_text(high)}: these predictions extrapolate. "
+                    "(This is said once for each model.)",
+                    ExtrapolationWarning,
+                    stacklevel=3,
+                )
+                return
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)

@@ -16,15 +16,20 @@ import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.output import write_whole
 from sobolev_novelty.search.engine import Engine, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
+from sobolev_novelty.search.verdicts import verdicts_from_dicts, verdicts_to_dicts
 
 FORMAT = "sobolev-novelty model"
-#: Version 1 stored an engine by its name alone, without its options.
-FORMAT_VERSION = 2
+#: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
+#: chosen equation.
+FORMAT_VERSION = 3
 
+#: Columns of a model's table of equations.
+TABLE_COLUMNS = ("complexity", "loss", "score", "min_novelty", "mean_novelty", "expression", "chosen")
 #: Value types that options may have beside numbers, text and lists.
 _VALUES = {kind.__name__: kind for kind in (SobolevGuidance, Budget)}
 
@@ -90,12 +95,17 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         for row in table.itertuples()
     ]
     named = getattr(model, "feature_names_in_", None)
+    ranges = getattr(model, "_ranges_", None)
+    verdicts = model.verdicts_ if hasattr(model, "_sample_") else model._verdicts_
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
         "feature_names": None if named is None else [str(name) for name in named],
         "n_features": int(model.n_features_in_),
         "chosen": str(model.expression_),
+        "chosen_index": int(np.flatnonzero(table["chosen"])[0]),
+        "verdicts": None if verdicts is None else verdicts_to_dicts(verdicts),
+        "ranges": None if ranges is None else [[_number(value) for value in row] for row in ranges.tolist()],
         "equations": rows,
         "n_evaluations": int(model.n_evaluations_),
         "n_novelty_calls": int(model.n_novelty_calls_),
@@ -122,19 +132,33 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
             model.feature_names_in_ = np.array(names, dtype=object)
         known = names if names is not None else [f"x{k}" for k in range(model.n_features_in_)]
         rows = [dict(row, expression=as_expression(row["expression"], known)) for row in content["equations"]]
+        model._verdicts_, model._warned_ = None, []
+        if version >= 3 and content["verdicts"] is not None:
+            model._verdicts_ = verdicts_from_dicts(content["verdicts"])
+        if version >= 3 and content["ranges"] is not None:
+            model._ranges_ = np.array(content["ranges"], dtype=np.float64).reshape(2, model.n_features_in_)
         model.expression_ = as_expression(content["chosen"], known)
         model.n_evaluations_ = int(content["n_evaluations"])
         model.n_novelty_calls_ = int(content["n_novelty_calls"])
         model.stop_reason_ = str(content["stop_reason"])
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
         table.insert(0, "complexity", [row["expression"].complexity for row in rows])
-        model.equations_ = table[["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]]
+        table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
+        model.equations_ = table[list(TABLE_COLUMNS)]
     except SobolevError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"'{where}' is not a whole model: {error!r}.") from error
     found: M = model
     return found
+
+
+def _is_chosen(content: dict[str, Any], expressions: list[Expression], chosen: Expression) -> Any:
+    """Which row is the chosen one; older files name its text alone."""
+    index = content.get("chosen_index", expressions.index(chosen) if chosen in expressions else -1)
+    if not -1 <= int(index) < len(expressions):
+        raise ValueError(f"chosen_index {index}")
+    return np.arange(len(expressions)) == int(index)
 
 
 # --- the constructor's arguments

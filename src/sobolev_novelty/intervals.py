@@ -1,0 +1,458 @@
+r"""How well data determine the constants of an equation: profile-likelihood intervals and confidence bands.
+
+What counts as a constant: :mod:`sobolev_novelty.constants`. The interval of a constant holds the values for which the
+others can be refitted so that the sum of squares stays below a threshold: :math:`S_{\min}(1 + t^2/(n-p))` where the
+noise is estimated from the residuals, :math:`S_{\min} + \chi^2_1` where ``sigma`` says how large it is. It need not be
+symmetric, and a side on which the threshold is never reached is open.
+
+Verdicts: *determined* where both sides are closed, *one-sided* where one is open, *flat* where both are. A side of a
+coefficient also counts as open where its end would move the term's part of the prediction by more than the target
+itself varies: such an end says nothing (the others make up for it).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.constants import Constant, Parametrised, parametrised, parametrised_terms
+from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
+from sobolev_novelty.digits import interval_text, number_text
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evaluation import as_expression, derivatives
+from sobolev_novelty.expression import Expression, short_text, to_infix
+from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.profiles import Estimate, Model, best_fit, profile_ends
+from sobolev_novelty.terms import Term
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Determination = Literal["determined", "one-sided", "flat"]
+
+#: Share of an unwritten coefficient's effect that the constants of its summand must not be able to imitate.
+OWN_SHARE = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What the data say of one constant.
+
+    Parameters
+    ----------
+    constant : str
+        The summand that a coefficient stands before, or the summand with the constant between ‹ and ›.
+    kind : str
+        ``"coefficient"`` or ``"inner"``.
+    given : float
+        As the equation had it.
+    estimate, low, high : float
+        The best fit and the ends of the interval; an open end is infinite.
+    verdict : str
+        ``"determined"``, ``"one-sided"`` or ``"flat"``.
+    """
+
+    constant: str
+    kind: str
+    given: float
+    estimate: float
+    low: float
+    high: float
+    verdict: Determination
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width; None where a side is open."""
+        width = 0.5 * (self.high - self.low)
+        return width if math.isfinite(width) else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, ready for JSON; an open end is ``None``."""
+        numbers = {name: getattr(self, name) for name in ("given", "estimate", "low", "high")}
+        finite = {name: value if math.isfinite(value) else None for name, value in numbers.items()}
+        return {"constant": self.constant, "kind": self.kind, **finite, "verdict": self.verdict}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Intervals:
+    """Intervals of all constants of an equation.
+
+    Attributes
+    ----------
+    items : tuple of Interval
+    expression : Expression
+        The equation with its constants refitted to these rows.
+    half_widths : tuple of float or None
+        Half-widths of the numbers of ``expression``, in prefix order.
+    level : float
+    n_rows, n_parameters : int
+        Rows used, and constants that the rows tell apart.
+    noise : float
+        Standard deviation of the residuals of a row of weight 1; 1 where ``sigma`` was given.
+    is_noise_known : bool
+        Whether ``sigma`` was given.
+    """
+
+    items: tuple[Interval, ...]
+    expression: Expression
+    half_widths: tuple[float | None, ...]
+    level: float
+    n_rows: int
+    n_parameters: int
+    noise: float
+    is_noise_known: bool
+    model: Model
+    best: Estimate
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Interval]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Interval:
+        return self.items[index]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per constant: constant, kind, given, estimate, low, high, verdict."""
+        import pandas as pd
+
+        names = ("constant", "kind", "given", "estimate", "low", "high", "verdict")
+        return pd.DataFrame({name: [getattr(item, name) for item in self.items] for name in names})
+
+    @property
+    def text(self) -> str:
+        """The refitted equation, each constant to the digits its interval allows."""
+        return short_text(self.expression, self.half_widths)
+
+    def latex(self) -> str:
+        """The refitted equation as LaTeX, each constant to the digits its interval allows."""
+        from sobolev_novelty.convert import to_latex
+
+        return to_latex(self.expression, half_widths=self.half_widths)
+
+    def band(self, X: Any, *, observation: bool = False) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Prediction and its confidence band at new rows, by the delta method.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features) or DataFrame
+        observation : bool
+            Whether the band is for a new observation, noise included, instead of for the law itself.
+
+        Returns
+        -------
+        prediction, low, high : ndarray of shape (n_samples,)
+            Infinite where a row asks for a combination of constants that the data leave open.
+        """
+        names = self.model.names
+        sample = as_sample(X, None if hasattr(X, "columns") else names)
+        missing = [name for name in names if name not in sample.names]
+        if missing:
+            raise DataError(f"'X' lacks columns of the data that the intervals come from: {', '.join(missing)}.")
+        rows = np.ascontiguousarray(sample.X[[sample.names.index(name) for name in names]])
+        with np.errstate(all="ignore"):
+            values, slopes = (
+                found[0] for found in self.model.on(rows, self.best.theta).evaluate(self.best.theta[None])
+            )
+            variance = np.einsum("pn,pq,qn->n", slopes, self.best.inverse, slopes)
+            relative = slopes / self.best.scale[:, None]
+            loose = np.linalg.norm(self.best.null.T @ relative, axis=0) > 1e-6 * np.linalg.norm(relative, axis=0)
+            spread = self.noise * np.sqrt(variance + (1.0 if observation else 0.0))
+        dof = None if self.is_noise_known else self.n_rows - self.n_parameters
+        half = np.where(loose, np.inf, _quantile(self.level, dof) * spread)
+        return values, values - half, values + half
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, ready for JSON; an open end is ``None``."""
+        return {
+            "equation": self.text,
+            "level": self.level,
+            "n_rows": self.n_rows,
+            "noise": self.noise if math.isfinite(self.noise) else None,
+            "constants": [item.to_dict() for item in self.items],
+        }
+
+    def __repr__(self) -> str:
+        known = "sigma given" if self.is_noise_known else f"noise {number_text(self.noise, digits=3)}"
+        rows = [
+            (
+                item.constant if len(item.constant) <= 48 else item.constant[:47] + "…",
+                number_text(item.estimate, item.half_width),
+                interval_text(item.low, item.high, item.estimate),
+                item.verdict,
+            )
+            for item in self.items
+        ]
+        head = ("constant", "estimate", f"{self.level * 100:g} % interval", "verdict")
+        widths = [max(len(row[k]) for row in [head, *rows]) for k in range(3)]
+        lines = ["  ".join([*(cell.ljust(w) for cell, w in zip(row, widths)), row[3]]) for row in [head, *rows]]
+        return "\n".join([self.text, f"{self.n_rows:,} rows, {known}", *lines])
+
+
+def intervals(
+    equation: Any,
+    X: Any,
+    y: Any,
+    *,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    sigma: Any = None,
+    names: Sequence[str] | None = None,
+) -> Intervals:
+    """Profile-likelihood intervals of every constant of an equation.
+
+    The constants are refitted to the rows first, from the values they have. Rows in which the equation is not finite
+    are left out.
+
+    Parameters
+    ----------
+    equation : str, Expression or SymPy expression
+    X : array of shape (n_samples, n_features) or DataFrame
+    y : array of shape (n_samples,)
+    level : float
+        Probability with which an interval covers the true value.
+    sample_weight : array of shape (n_samples,), optional
+        Relative precision of each row; the size of the noise is estimated.
+    sigma : float or array of shape (n_samples,), optional
+        Standard deviation of the measurement errors of ``y``. The size of the noise is then known.
+    names : sequence of str, optional
+        Feature names, where ``X`` does not bring its own.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> x = np.linspace(0.0, 3.0, 200)
+    >>> y = 2.0 * np.exp(-0.7 * x) + 1.0 + 0.05 * rng.normal(size=200)
+    >>> print(intervals("2*exp(-0.7*x0) + 1", x, y))
+    2.027*exp(-0.673*x0) + 0.966
+    200 rows, noise 0.0482
+    constant                 estimate  95 % interval    verdict
+    exp(-0.6729*x0)          2.027     1.988 … 2.068    determined
+    2.027*exp(‹-0.6729›*x0)  -0.673    -0.711 … -0.635  determined
+    1                        0.966     0.915 … 1.012    determined
+    """
+    sample = as_sample(X, names)
+    expression = as_expression(equation, sample.names)
+    data = _Data.of([expression], sample, y, sample_weight, sigma)
+    whole = _without_repeated_coefficients(expression, data)
+    found = _Solved.of(whole, data, level)
+    items = tuple(
+        found.interval(j, _label(whole, constant, found.best.theta)) for j, constant in enumerate(whole.constants)
+    )
+    return Intervals(
+        items, whole.at(found.best.theta), whole.half_widths([item.half_width for item in items]), level, found.n_rows,
+        found.best.rank, found.noise, data.is_noise_known, found.model, found.best,
+    )  # fmt: skip
+
+
+def term_intervals(
+    terms: Sequence[Term],
+    X: Any,
+    y: Any,
+    *,
+    level: float = 0.95,
+    sample_weight: Any = None,
+    sigma: Any = None,
+    names: Sequence[str] | None = None,
+) -> tuple[Interval, ...]:
+    """Intervals of the coefficients of additive terms, one for each, the constants inside the terms refitted too.
+
+    Arguments are those of :func:`intervals`; ``constant`` of an interval is the term.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> x = np.linspace(0.0, 1.0, 100)
+    >>> y = 3.0 * x + 0.1 * np.cos(40.0 * x)
+    >>> found = term_intervals([Term(3.0, Expression.of("x0")), Term(0.0, Expression.of(1.0))], x, y)
+    >>> [interval.verdict for interval in found], found[0].low < 3.0 < found[0].high
+    (['determined', 'determined'], True)
+    """
+    sample = as_sample(X, names)
+    expressions = [term.expression for term in terms]
+    if not expressions:
+        return ()
+    data = _Data.of(expressions, sample, y, sample_weight, sigma)
+    whole = parametrised_terms([term.coefficient for term in terms], expressions)
+    found = _Solved.of(whole, data, level, n_wanted=len(terms))
+    return tuple(found.interval(i, short_text(e)) for i, e in enumerate(expressions))
+
+
+def _quantile(level: float, dof: int | None) -> float:
+    """Two-sided: the normal's, or Student's with ``dof`` degrees of freedom; infinite where there is none left."""
+    from scipy.special import ndtri, stdtrit  # not with the module: reports must load fast
+
+    upper = 0.5 * (1.0 + level)
+    if dof is None:
+        return float(ndtri(upper))
+    return float(stdtrit(dof, upper)) if dof > 0 else math.inf
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Data:
+    """The rows in which the equation is finite, weighted."""
+
+    sample: Sample
+    y: FloatArray  # times the root of the weights
+    root: FloatArray | None
+    is_noise_known: bool
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the target."""
+        return _spread(self.y, self.root)
+
+    @classmethod
+    def of(cls, expressions: Sequence[Expression], sample: Sample, y: Any, sample_weight: Any, sigma: Any) -> _Data:
+        target = as_target(y, sample.n_samples)
+        root = _root_weights(sample.n_samples, sample_weight, sigma)
+        with np.errstate(all="ignore"):
+            used = np.asarray(np.isfinite(derivatives(expressions, sample, order=0)[:, 0]).all(axis=0))
+        if root is not None:
+            used &= root > 0.0
+        if not used.any():
+            raise DataError("The equation is not finite in any row of 'X'. Check its domain and the columns.")
+        whole = cls(sample, target if root is None else target * root, root, sigma is not None)
+        return whole.rows(used)
+
+    def rows(self, used: npt.NDArray[np.bool_]) -> _Data:
+        """Only these rows."""
+        if used.all():
+            return self
+        root = None if self.root is None else self.root[used]
+        return _Data(self.sample.rows(used), self.y[used], root, self.is_noise_known)
+
+    def model(self, whole: Parametrised) -> Model:
+        """The equation on these rows."""
+        return Model(whole.parts, whole.theta, self.sample.X, self.sample.names, self.root)
+
+    def differentiable(self, whole: Parametrised) -> _Data:
+        """The rows in which every derivative along a constant is finite: not the edge of a root's domain."""
+        used = np.isfinite(self.model(whole).evaluate(whole.theta[None])[1][0]).all(axis=0)
+        if not used.any():
+            raise DataError("No row of 'X' has finite derivatives of the equation along its constants.")
+        return self.rows(used)
+
+
+def _root_weights(n_samples: int, sample_weight: Any, sigma: Any) -> FloatArray | None:
+    if sample_weight is not None and sigma is not None:
+        raise ParameterError("'sample_weight' and 'sigma' both say how well rows are known. Give one of them.")
+    if sigma is not None:
+        errors = as_target(np.full(n_samples, sigma) if np.ndim(sigma) == 0 else sigma, n_samples, "sigma")
+        if (errors <= 0.0).any():
+            raise ParameterError("'sigma' must be positive: the standard deviation of each measurement.")
+        return np.asarray(1.0 / errors)
+    if sample_weight is None:
+        return None
+    weights = as_target(sample_weight, n_samples, "sample_weight")
+    if (weights < 0.0).any() or not (weights > 0.0).any():
+        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
+    return np.asarray(np.sqrt(weights))
+
+
+def _spread(weighted: FloatArray, root: FloatArray | None) -> float:
+    """Weighted standard deviation of values that are given times the root of the weights."""
+    if root is None:
+        return float(np.std(weighted))
+    w = root**2
+    values = weighted / root
+    return float(np.sqrt(np.average((values - np.average(values, weights=w)) ** 2, weights=w)))
+
+
+def _without_repeated_coefficients(expression: Expression, data: _Data) -> Parametrised:
+    """The constants of an equation; a coefficient 1 counts only where other constants of its summand cannot imitate it.
+
+    ``exp(2 - x)`` has its scale in the 2 already; ``sin(2*x)`` has none.
+    """
+    whole = parametrised(expression)
+    implied = [(j, c.summand) for j, c in enumerate(whole.constants) if c.is_implied]
+    shared = [(j, i) for j, i in implied if sum(k >= 0 for k in whole.parts[i].parameters) > 1]
+    if not shared:
+        return whole
+    with np.errstate(all="ignore"):
+        J = data.differentiable(whole).model(whole).evaluate(whole.theta[None])[1][0]
+    repeated = set()
+    for j, i in shared:
+        others = [k for k in whole.parts[i].parameters if k >= 0 and k != j]
+        A = J[others] / np.maximum(np.linalg.norm(J[others], axis=1), 1e-300)[:, None]
+        rest = J[j] - A.T @ np.linalg.lstsq(A.T, J[j], rcond=None)[0]
+        if np.linalg.norm(rest) <= OWN_SHARE * np.linalg.norm(J[j]):
+            repeated.add(i)
+    return parametrised(expression, repeated) if repeated else whole
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Solved:
+    """The best fit, and the ends of all intervals."""
+
+    whole: Parametrised
+    model: Model
+    best: Estimate
+    ends: FloatArray
+    noise: float
+    reach: FloatArray  # of each coefficient, the change that moves the prediction by the target's spread
+    n_rows: int
+
+    @classmethod
+    def of(cls, whole: Parametrised, data: _Data, level: float, n_wanted: int | None = None) -> _Solved:
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"'level' must be between 0 and 1, for example 0.95. Got {level}.")
+        with np.errstate(all="ignore"):
+            data = data.differentiable(whole)
+            model = data.model(whole)
+            best = best_fit(model, data.y, whole.theta)
+            if best is None:
+                raise DataError("The sum of squares of the equation's residuals is not finite. Rescale 'y' or 'X'.")
+            dof = data.n_rows - best.rank
+            noise = 1.0 if data.is_noise_known else math.sqrt(best.loss / dof) if dof > 0 else math.inf
+            slack = (_quantile(level, None if data.is_noise_known else dof) * noise) ** 2
+            if math.isfinite(slack):
+                ends = profile_ends(model, data.y, best, slack, n_wanted=n_wanted)
+            else:
+                ends = np.tile(np.array([-np.inf, np.inf]), (len(best.theta), 1))
+            slopes = model.evaluate(best.theta[None])[1][0]
+            spreads = np.array([_spread(column, data.root) for column in slopes])
+            sizes = np.linalg.norm(slopes, axis=1) / math.sqrt(data.n_rows)
+            is_judged = np.array([c.is_coefficient for c in whole.constants]) & (spreads > 1e-12 * sizes)
+            reach = np.where(is_judged, data.spread / np.where(spreads > 0.0, spreads, 1.0), np.inf)
+        return cls(whole, model, best, ends, noise, reach, data.n_rows)
+
+    def interval(self, j: int, label: str) -> Interval:
+        constant, estimate = self.whole.constants[j], float(self.best.theta[j])
+        low, high = (float(end) for end in self.ends[j])
+        n_closed = sum(math.isfinite(end) and abs(end - estimate) <= self.reach[j] for end in (low, high))
+        verdict: Determination = ("flat", "one-sided", "determined")[n_closed]
+        kind = "coefficient" if constant.is_coefficient else "inner"
+        return Interval(label, kind, float(self.whole.theta[j]), estimate, low, high, verdict)
+
+
+def _label(whole: Parametrised, constant: Constant, theta: FloatArray) -> str:
+    """The summand without its coefficient, or with the constant in question between ‹ and ›."""
+    summand, n_before = whole.summand(constant.summand, theta)
+    texts = [number_text(value) for value in summand.constants]
+    place = constant.place - n_before
+    if not constant.is_coefficient:
+        texts[place] = f"‹{texts[place]}›"
+        return to_infix(summand, texts)
+    if len(summand) == 1 and not summand.variables:
+        return "1"
+    if summand.tokens[0] is OPERATORS["mul"] and isinstance(summand.tokens[1], float):
+        return to_infix(summand.subtree(2), texts[1:])
+    texts[place] = "1"
+    text = to_infix(summand, texts)
+    return text[2:] if text.startswith("1*") else text
+
+
+__all__ = ["Interval", "Intervals", "intervals", "term_intervals"]

@@ -1,0 +1,31 @@
+"""Labels that are formulas, read back: how a page sets them and a terminal shortens their numbers."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from sobolev_novelty.errors import SobolevError
+from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.parsing import parse
+
+
+@lru_cache(maxsize=1024)
+def read_formula(text: str) -> Expression | None:
+    """The expression behind a label; None where the label is free text that only happens to parse."""
+    try:
+        expression = parse(text)
+    except SobolevError:
+        return None
+    return expression if str(expression) == text else None
+
+
+def short_formula(text: object) -> str:
+    """A label with the numbers of a formula in four digits; other text stays as it is.
+
+    Examples
+    --------
+    >>> short_formula("2.123456789*sin(x0)"), short_formula("term 0.123456789")
+    ('2.123*sin(x0)', 'term 0.123456789')
+    """
+    expression = read_formula(str(text))
+    return str(text) if expression is None else short_text(expression)

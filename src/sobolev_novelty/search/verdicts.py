@@ -1,0 +1,54 @@
+"""What the rows of a search say of each term of an equation, in a table that goes into the model's file."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.intervals import term_intervals
+from sobolev_novelty.report import novelty
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("term", "coefficient", "novelty", "qualified", "low", "high", "determined")
+
+
+def term_verdicts(
+    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
+) -> pd.DataFrame:
+    """One row per additive term: term, coefficient, novelty, qualified, low, high, determined.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    """
+    import pandas as pd
+
+    report = novelty(expression, X, names=names)
+    found = term_intervals(report.terms or (), X, y, names=names, sample_weight=weights)
+    table = report.table[list(COLUMNS[:4])]
+    own = {name: [getattr(item, name) for item in found] for name in ("low", "high")}
+    return pd.DataFrame({**table, **own, "determined": [item.verdict for item in found]})
+
+
+def verdicts_to_dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows as JSON holds them; what is not finite is ``None``."""
+    return [
+        {
+            str(name): None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in table.to_dict("records")
+    ]
+
+
+def verdicts_from_dicts(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """The table that :func:`verdicts_to_dicts` was given; an open end is infinite again."""
+    import pandas as pd
+
+    table = pd.DataFrame([{name: row[name] for name in COLUMNS} for row in rows], columns=list(COLUMNS))
+    table = table.astype({name: float for name in ("coefficient", "novelty", "low", "high")})
+    return table.fillna({"low": -math.inf, "high": math.inf})

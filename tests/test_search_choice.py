@@ -1,0 +1,201 @@
+"""Which equation of a front is reported."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.search.choice import Rows, baselines, better_baseline, chosen_index, cross_validated, has_pole
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.loop import Budget
+from sobolev_novelty.search.regressor import SymbolicRegressor
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(0.0, 2.0, (200, 2))
+Y = 3.0 * X[:, 0] + np.sin(3.0 * X[:, 1]) + 0.1 * RNG.normal(size=200)
+ROWS = Rows(X, Y, None, ("x0", "x1"))
+
+
+def candidates(*texts_and_scores: tuple[str, float, float]) -> list[Candidate]:
+    return [Candidate(parse(text), parse(text), nmse, score) for text, nmse, score in texts_and_scores]
+
+
+def table(found: list[Candidate], min_novelty: list[float]) -> pd.DataFrame:
+    return pd.DataFrame({"expression": [c.expression for c in found], "min_novelty": min_novelty})
+
+
+FRONT = candidates(
+    ("3*x0", 0.1, 0.7), ("3*x0 + 0.9*sin(3*x1)", 0.02, 0.9), ("3*x0 + sin(3*x1) + 0.01/(x1 - 1.234)", 0.01, 0.95)
+)
+TABLE = table(FRONT, [1.0, 0.2, 0.9])
+
+
+class Proposing(Engine[State]):
+    """Proposes what it is given."""
+
+    def __init__(self, forms: tuple[str, ...] = (), guidance: SobolevGuidance | None = None) -> None:
+        self.forms = forms
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> State:
+        return State()
+
+    def propose(self, state: State, rng: np.random.Generator) -> list[Expression]:
+        return [parse(form) for form in self.forms]
+
+    def observe(self, state: State, scored: list[Candidate]) -> State:
+        return state
+
+
+def fitted(*forms: str, y: np.ndarray = Y, **options: object) -> SymbolicRegressor:
+    engine = Proposing(forms)
+    options = {"budget": Budget(max_evaluations=50), "random_state": 0} | options
+    return SymbolicRegressor(engine, **options).fit(X, y)  # type: ignore[arg-type]
+
+
+def test_the_best_score_without_a_pole_is_chosen() -> None:
+    assert has_pole(FRONT[2].expression, ROWS)
+    assert chosen_index(FRONT, TABLE, ROWS, "score") == 1
+
+
+def test_an_exact_fit_is_trusted_whatever_its_poles() -> None:
+    exact = candidates(("3*x0", 0.1, 0.7), ("1/(x1 - 1.234)", 1e-12, 0.99))
+    for rule in ("score", "distinct", "validation", "one-se"):
+        assert chosen_index(exact, table(exact, [1.0, 1.0]), ROWS, rule) == 1
+
+
+def test_where_every_equation_has_a_pole_the_best_one_is_chosen() -> None:
+    found = candidates(("1/(x1 - 1)", 0.5, 0.5), ("1/(x0 - 1)", 0.4, 0.6))
+    assert chosen_index(found, table(found, [1.0, 1.0]), ROWS, "score") == 1
+
+
+def test_distinct_takes_the_best_score_among_equations_whose_terms_are_all_distinct() -> None:
+    assert chosen_index(FRONT[:2], TABLE[:2], ROWS, "distinct") == 0
+    assert chosen_index(FRONT[:2], table(FRONT[:2], [0.1, 0.2]), ROWS, "distinct") == 1
+
+
+def test_validation_finds_the_law_and_not_the_one_with_more_constants() -> None:
+    found = candidates(
+        ("3*x0", 0.1, 0.0),
+        ("3*x0 + sin(3*x1)", 0.02, 0.0),
+        ("3*x0 + sin(3*x1) + 0.01*x0*x1 + 0.01*cos(9*x1) + 0.01*x0**3 + 0.01*sin(7*x0)", 0.019, 0.0),
+    )
+    assert chosen_index(found, table(found, [1.0] * 3), ROWS, "validation") == 1
+    assert chosen_index(found, table(found, [1.0] * 3), ROWS, "one-se") == 1
+
+
+def test_one_standard_error_prefers_the_simpler_of_two_that_hardly_differ() -> None:
+    rng = np.random.default_rng(1)
+    y = X[:, 0] + 0.02 * X[:, 1] ** 2 + rng.normal(size=200)
+    rows = Rows(X, y, None, ("x0", "x1"))
+    found = candidates(("x0", 0.5, 0.0), ("x0 + 0.02*x1**2", 0.49, 0.0))
+    assert chosen_index(found, table(found, [1.0] * 2), rows, "one-se") == 0
+
+
+def test_cross_validation_is_a_function_of_the_data_alone() -> None:
+    order = np.random.default_rng(5).permutation(200)
+    forms = [candidate.expression for candidate in FRONT[:2]]
+    shuffled = cross_validated(forms, Rows(X[order], Y[order], None, ("x0", "x1")))
+    np.testing.assert_allclose(shuffled.errors, cross_validated(forms, ROWS).errors)
+    assert cross_validated([parse("log(x0 - 1)")], ROWS).mean[0] == np.inf
+
+
+def test_a_callable_sees_the_table_and_returns_a_row() -> None:
+    model = fitted("x0", "x0 + sin(3*x1)", select=lambda equations: int(equations["complexity"].idxmin()))
+    assert model.equations_["chosen"].tolist()[0] is True
+    with pytest.raises(ParameterError, match="'select' must return the index of a row"):
+        fitted("x0", select=lambda equations: 99)
+
+
+def test_a_rule_that_is_not_known_is_refused_before_the_search() -> None:
+    with pytest.raises(ParameterError, match="'select' must be one of score, distinct, validation, one-se"):
+        fitted("x0", select="best")
+
+
+def test_the_chosen_row_is_marked_and_can_be_changed(tmp_path: Path) -> None:
+    model = fitted("x0", "x0 + sin(3*x1)")
+    assert model.equations_["chosen"].sum() == 1
+    assert model.equations_["expression"][model.equations_["chosen"]].iloc[0] == model.expression_
+    before = model.predict(X)
+    assert model.choose(0) is model
+    assert model.equations_["chosen"].tolist().index(True) == 0
+    np.testing.assert_array_equal(model.predict(X), model.predict(X, index=0))
+    assert not np.array_equal(before, model.predict(X))
+    with pytest.raises(ParameterError, match="row of equations_"):
+        model.choose(99)
+    model.save(tmp_path / "model.json")
+    assert SymbolicRegressor.load(tmp_path / "model.json").expression_ == model.expression_
+
+
+def test_the_constant_and_the_straight_line_are_candidates() -> None:
+    y = 2.0 * X[:, 0] - X[:, 1] + 0.5
+    assert str(fitted("sin(x0)", y=y).expression_) == "2*x0 - x1 + 0.5"
+    lines = [str(e) for e in baselines(ROWS, 60, ("add", "mul"))]
+    assert len(lines) == 2 and "x0" in lines[1]
+    assert len(baselines(ROWS, 3, ("add", "mul"))) == 1
+    assert len(baselines(ROWS, 60, ("mul",))) == 1
+    assert len(baselines(Rows(X[:9], Y[:9], None, ("x0", "x1")), 60, ("add", "mul"))) == 1
+
+
+def test_on_few_rows_an_equation_that_explains_noise_gives_way_to_a_baseline() -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.0, 1.0, (40, 1))
+    y = x[:, 0] + 0.5 * rng.normal(size=40)
+    rows = Rows(x, y, None, ("x0",))
+    wild = candidates(("cos(60*x0) + sin(31*x0) + x0**5 + cos(17*x0) + sin(90*x0) + x0**9 + x0", 0.4, 0.9))[0]
+    line = Candidate(*[baselines(rows, 60, ("add", "mul"))[1]] * 2, 0.8, 0.5)
+    assert better_baseline(wild, [line], rows) is line
+    law = candidates(("3*x0 + sin(3*x1)", 0.02, 0.9))[0]
+    flat = Candidate(*[baselines(ROWS, 60, ("add", "mul"))[1]] * 2, 0.2, 0.5)
+    assert better_baseline(law, [flat], ROWS) is None
+
+
+def test_predicting_outside_the_training_range_warns_once_for_each_model() -> None:
+    model = fitted("x0")
+    model.choose(int(np.flatnonzero([e.variables == ("x0",) for e in model.equations_["expression"]])[0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(X)
+        model.predict(X * [1.02, 50.0])  # a hair beyond, and an input that the equation does not use
+    with pytest.warns(ExtrapolationWarning, match="1 of 2 rows have 'x0' outside the training range"):
+        model.predict([[1.0, 1.0], [3.0, 1.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict([[9.0, 1.0]])
+
+
+def test_the_warning_survives_saving(tmp_path: Path) -> None:
+    fitted("x0").save(tmp_path / "model.json")
+    loaded = SymbolicRegressor.load(tmp_path / "model.json")
+    with pytest.warns(ExtrapolationWarning):
+        loaded.predict([[30.0, 30.0]])
+
+
+def test_verdicts_are_saved_with_the_model(tmp_path: Path) -> None:
+    model = fitted("x0 + sin(3*x1)")
+    columns = ["term", "coefficient", "novelty", "qualified", "low", "high", "determined"]
+    assert list(model.verdicts_.columns) == columns
+    assert set(model.verdicts_["determined"]) == {"determined"}
+    model.save(tmp_path / "model.json")
+    loaded = SymbolicRegressor.load(tmp_path / "model.json")
+    pd.testing.assert_frame_equal(loaded.verdicts_, model.verdicts_)
+    with pytest.raises(ParameterError, match="give 'X'"):
+        _ = loaded.choose(0).verdicts_
+
+
+def test_reports_and_intervals_take_any_rows() -> None:
+    model = fitted("x0 + sin(3*x1)")
+    assert model.novelty_report().n_samples == 200
+    assert model.novelty_report(X[:50]).n_samples == 50
+    assert model.novelty_report(X[:50], Y[:50]).n_samples == 50
+    assert model.intervals().n_rows == 200
+    assert model.intervals(X[:60], Y[:60], sigma=0.1).n_rows == 60
+    with pytest.raises(ParameterError, match="'y' is missing"):
+        model.intervals(X)
