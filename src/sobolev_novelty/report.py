@@ -168,7 +168,8 @@ class NoveltyReport:
     @property
     def contribution(self) -> FloatArray:
         """|b| ν ‖Ψ‖: what deleting the term and refitting the others costs, relative to the size of the expression."""
-        return np.asarray(np.abs(self.coefficients) * self.nu * self.lengths)
+        cost = np.abs(self.coefficients) * self.nu * self.lengths
+        return np.where(self.norms == 0.0, 0.0, cost)  # an intercept that is free has no novelty and costs nothing
 
     @property
     def gram(self) -> FloatArray:
@@ -232,6 +233,7 @@ class NoveltyReport:
             "order": self.geometry.order,
             "weights": list(self.geometry.weights[: self.geometry.order + 1]),
             "coordinates": self.geometry.coordinates,
+            "intercept": self.geometry.intercept,
             "n_qualified": int(self.qualified.sum()),
             "terms": [self._term_dict(i) for i in range(len(self))],
             "gram": _rows(self.gram) if small else None,
@@ -304,6 +306,7 @@ def novelty(
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     coordinates: str = "standardized",
+    intercept: str = "term",
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
@@ -327,6 +330,9 @@ def novelty(
         λ₀, λ₁ and λ₂.
     coordinates : {"standardized", "raw"}
         Whether derivatives are along standardized inputs.
+    intercept : {"term", "free"}
+        Whether the constant is a term among others, as in the paper, or projected out of every term: then ν does not
+        depend on where an input's origin lies, and a constant has no ν (``nan``).
     tau : float
         Threshold of the verdict; 1/√10 by default.
     n_bootstrap : int
@@ -348,9 +354,10 @@ def novelty(
     """
     check_tau(tau)
     if is_dask(X):
-        return _of_dask(equation, X, names, n_bootstrap, order=order, weights=weights, coordinates=coordinates, tau=tau)
+        options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
+        return _of_dask(equation, X, names, n_bootstrap, **options)
     sample = as_sample(X, names)
-    geometry = Geometry(order, three_weights(weights), coordinates)
+    geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names)
     found = novelties_of([terms], sample, geometry)[0]
     sampled = SampledTerms(sample, terms, geometry, notes)

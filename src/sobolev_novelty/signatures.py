@@ -24,7 +24,7 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
     """
     rows = derivatives(expressions, sample, geometry.order)
     factors = geometry.block_factors(geometry.scales(sample))
-    return stacked(rows, factors)
+    return stacked(rows, factors, is_free=geometry.is_free)
 
 
 def signatures_of_arrays(
@@ -66,7 +66,7 @@ def signatures_of_arrays(
             f"'geometry' has order {geometry.order}, but the arrays hold "
             f"{'values and gradients: give order 1' if gradients is not None else 'values only: give order 0'}."
         )
-    return stacked(rows, geometry.block_factors(factor))
+    return stacked(rows, geometry.block_factors(factor), is_free=geometry.is_free)
 
 
 def _float_array(source: Any, name: str, *, at_least: int) -> FloatArray:

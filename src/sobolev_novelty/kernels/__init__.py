@@ -138,7 +138,7 @@ def novelties(
     members : array of int, optional
         Indices of programs. Without it candidate ``c`` has the programs ``offsets[c]:offsets[c + 1]``.
     geometry : Geometry
-        Order, weights and coordinates of the signature.
+        Order, weights and coordinates of the signature, and whether the intercept is free.
     scales : array of shape (n_features,), optional
         Factor of each derivative; by default what the geometry says of these inputs.
     with_triangles : bool
@@ -159,7 +159,7 @@ def novelties(
     module = native()
     if module is not None:
         return native_kernel.novelties(
-            module, programs, index, starts, X, factors, geometry.order, with_triangles, n_threads
+            module, programs, index, starts, X, factors, geometry, with_triangles, n_threads
         )
     check_programs(programs, X.shape[0])
-    return numpy_novelty.novelties(programs, index, starts, X, factors, geometry.order, with_triangles)
+    return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import STATUSES, Status, stacked
+from sobolev_novelty.geometry import STATUSES, Geometry, Status, stacked
 from sobolev_novelty.kernels.numpy_kernel import derivatives
 from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
 from sobolev_novelty.projection import factor, residuals, unit_columns
@@ -67,14 +67,15 @@ def novelties(
     offsets: OffsetArray,
     X: FloatArray,
     factors: FloatArray,
-    order: int,
+    geometry: Geometry,
     with_triangles: bool,
 ) -> Novelties:
     """Candidate ``c`` has the terms ``members[offsets[c]:offsets[c + 1]]``, which are indices of programs."""
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     for c in range(len(offsets) - 1):
         own = slice(int(offsets[c]), int(offsets[c + 1]))
-        signatures = stacked(derivatives(select(programs, members[own]), X, order), factors)
+        rows = derivatives(select(programs, members[own]), X, geometry.order)
+        signatures = stacked(rows, factors, is_free=geometry.is_free)
         found.rows[c] = signatures.n_used
         found.status[c] = signatures.status.code
         if signatures.status is not Status.OK:

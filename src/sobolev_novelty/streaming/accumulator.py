@@ -15,7 +15,7 @@ from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Status, status_of
+from sobolev_novelty.geometry import Geometry, Status, status_of, without_intercept
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.report_source import DROP_REASONS, WorkedOut, data_notes
@@ -64,7 +64,7 @@ class NoveltyAccumulator:
         See :func:`sobolev_novelty.novelty`.
     names : sequence of str, optional
         Feature names; by default the columns of the first block, or ``x0, x1, …``.
-    order, weights, coordinates, tau
+    order, weights, coordinates, intercept, tau
         See :func:`sobolev_novelty.novelty`.
 
     Examples
@@ -84,10 +84,11 @@ class NoveltyAccumulator:
         order: int = 1,
         weights: tuple[float, ...] = (1.0, 1.0, 1.0),
         coordinates: str = "standardized",
+        intercept: str = "term",
         tau: float = TAU_ID,
     ) -> None:
         check_tau(tau)
-        self._geometry = Geometry(order, three_weights(weights), coordinates)
+        self._geometry = Geometry(order, three_weights(weights), coordinates, intercept)
         self._tau = float(tau)
         self._is_list = isinstance(equation, list | tuple)
         self._equation = tuple(_part(p) for p in equation) if self._is_list else (_part(equation),)
@@ -146,7 +147,7 @@ class NoveltyAccumulator:
         dropped = {why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True)}
         return NoveltyReport(
             terms=plan.terms, coefficients=plan.recipe.coefficients,
-            nu=np.full(m, np.nan) if result is None else result.nu,
+            nu=np.full(m, np.nan) if result is None else without_intercept(result.nu, result.lengths, self._geometry),
             norms=np.full(m, np.nan) if result is None else result.lengths,
             status=status, n_samples=found.n_samples, n_used=found.n_used, geometry=self._geometry, names=plan.names,
             tau=self._tau, expression=plan.expression,
@@ -165,6 +166,7 @@ class NoveltyAccumulator:
                 "order": self._geometry.order,
                 "weights": self._geometry.weights,
                 "coordinates": self._geometry.coordinates,
+                "intercept": self._geometry.intercept,
                 "tau": self._tau,
                 "tally": None if self._summary is None else summary_to_json(self._summary),
             }
@@ -179,6 +181,7 @@ class NoveltyAccumulator:
                 raise DataError(f"The accumulator has format {state['format']!r}; this version reads {_FORMAT}.")
             parts = [part_from_json(part) for part in state["equation"]]
             options = {name: state[name] for name in ("order", "coordinates", "tau")}
+            options["intercept"] = state.get("intercept", "term")  # bytes of earlier versions do not say it
             found = cls(
                 parts if state["is_list"] else parts[0],
                 state["given_names"],
@@ -218,7 +221,7 @@ class NoveltyAccumulator:
         variables = {name for e in expressions for name in e.variables}
         columns = np.array([k for k, name in enumerate(names) if name in variables], dtype=np.int64)
         coefficients = np.array([term.coefficient for term in terms], dtype=np.float64)
-        recipe = Recipe(kernels.compile_programs(expressions, names), coefficients, columns, self._geometry.order)
+        recipe = Recipe(kernels.compile_programs(expressions, names), coefficients, columns, self._geometry)
         return _Plan(names, expression, terms, notes, recipe)
 
 

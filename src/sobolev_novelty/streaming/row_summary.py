@@ -9,6 +9,9 @@ Notation
 The factors f_r hold the standard deviations of the inputs, which are known only after the last row. So each derivative
 row keeps a factor of its own, not standardized, and the stack of f_r R_r stands for Ψ at the end. Factors combine by QR
 (TSQR), never through a Gram matrix: digits of small novelties would be lost.
+
+With a free intercept the constant is the first column of every factor, so that the rows of R_0 after the first are the
+factor of the centred values, whatever the blocks were.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import Geometry, n_derivative_rows
+from sobolev_novelty.geometry import Geometry, n_derivative_rows, zero_where_constant
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report_source import DROP_REASONS
 from sobolev_novelty.streaming.moments import (
@@ -51,13 +54,13 @@ class Recipe:
     coefficients : ndarray of shape (n_terms,)
     columns : int64 array
         Inputs that the terms use.
-    order : {0, 1, 2}
+    geometry : Geometry
     """
 
     programs: kernels.Programs
     coefficients: FloatArray
     columns: IntArray
-    order: int
+    geometry: Geometry
 
     @property
     def n_terms(self) -> int:
@@ -67,7 +70,7 @@ class Recipe:
     @property
     def n_blocks(self) -> int:
         """Rows of values and derivatives that each term has at a sample."""
-        return int(n_derivative_rows(self.programs.n_features, self.order))
+        return int(n_derivative_rows(self.programs.n_features, self.geometry.order))
 
     @property
     def tile_rows(self) -> int:
@@ -82,7 +85,7 @@ class RowSummary:
     Parameters
     ----------
     factors : ndarray of shape (n_blocks, n_terms, n_terms)
-        R_0, R_j, R_jk, not standardized.
+        R_0, R_j, R_jk, not standardized; with a free intercept the constant comes first, n_terms + 1 columns.
     moments : Moments
         Of every input, over its finite entries.
     size : Size
@@ -106,8 +109,9 @@ class RowSummary:
 def no_rows(recipe: Recipe) -> RowSummary:
     """The summary of no rows."""
     m = recipe.n_terms
+    n_columns = m + recipe.geometry.is_free
     return RowSummary(
-        np.zeros((recipe.n_blocks, m, m)), no_moments(recipe.programs.n_features), Size(), 0, 0,
+        np.zeros((recipe.n_blocks, n_columns, n_columns)), no_moments(recipe.programs.n_features), Size(), 0, 0,
         np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
     )  # fmt: skip
 
@@ -130,7 +134,7 @@ def summarise(recipe: Recipe, X: FloatArray) -> RowSummary:
 
 def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
     n = X.shape[1]
-    rows = kernels.derivatives(recipe.programs, X, recipe.order)  # (m, n_blocks, n)
+    rows = kernels.derivatives(recipe.programs, X, recipe.geometry.order)  # (m, n_blocks, n)
     dropped = np.zeros(len(DROP_REASONS), np.int64)
     n_finite = np.full(recipe.n_terms, n, np.int64)
     finite = np.isfinite(rows)
@@ -142,7 +146,7 @@ def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
         n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
         rows = rows[:, :, used]
     return RowSummary(
-        _factors(rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
+        _factors(_with_constant(rows) if recipe.geometry.is_free else rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
     )  # fmt: skip
 
 
@@ -150,6 +154,12 @@ def _values(recipe: Recipe, rows: FloatArray) -> FloatArray:
     """The candidate at the used rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(recipe.coefficients @ rows[:, 0])
+
+
+def _with_constant(rows: FloatArray) -> FloatArray:
+    constant = np.zeros((1, *rows.shape[1:]))
+    constant[:, 0] = 1.0
+    return np.concatenate([constant, rows])
 
 
 def _factors(rows: FloatArray) -> FloatArray:
@@ -168,7 +178,10 @@ def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
     peak = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
     unit = found.factors / np.where(peak == 0.0, 1.0, peak)
-    result = residuals((unit * weights[:, None, None]).reshape(-1, found.factors.shape[2]))
+    Psi = (unit * weights[:, None, None]).reshape(-1, found.factors.shape[2])
+    if geometry.is_free:
+        Psi, peak = zero_where_constant(Psi[1:, 1:], np.linalg.norm(Psi[:, 1:], axis=0)), peak[1:]
+    result = residuals(Psi)
     with np.errstate(over="ignore"):
         lengths = result.lengths * peak
     return Residuals(result.nu, lengths, result.is_null, result.R)
