@@ -1,0 +1,162 @@
+r"""What least squares says of each term of a sum: errors, costs of leaving terms out, collinearity.
+
+Notation
+--------
+``Z``      values of the terms over the rows used, weighted, the constant taken out: centred columns, shape (n, m)
+``z_i``    their lengths;  ``U`` the columns scaled to length 1;  ``G = UᵀU``, ``A = G⁻¹``
+``y``      the target, weighted and centred likewise;  ``b`` coefficients of the columns of ``U``
+``RSS``    squared residual of all terms;  ``sigma2`` noise variance, RSS / (n − m − 1) unless it is given
+
+Leaving out the terms S and refitting the others costs
+
+.. math:: \mathrm{RSS}_{-S} - \mathrm{RSS} = b_S^\top [A_{SS}]^{-1} b_S ,
+
+so every drop-one and every pairwise cost follows from one factorisation. A column in the span of the others costs
+nothing and has an infinite error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.projection import unit_columns
+
+#: Singular values below this share of the largest are a relation between the terms.
+RELATION = 1e-10
+#: A residual below this share of the target's spread is rounding.
+EXACT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class TermFit:
+    """A least-squares fit of terms beside a free intercept, and what follows from it.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows with a positive weight.
+    lengths : ndarray of shape (m,)
+        z_i; 0 for a term that is constant on the rows.
+    inverse : ndarray of shape (m, m)
+        A, by pseudo-inverse where terms depend on each other.
+    is_dependent : bool ndarray of shape (m,)
+        Terms in the span of the others, and constant ones.
+    b : ndarray of shape (m,)
+    rss, tss : float
+        Squared residual, and squared length of the target.
+    known_variance : float or None
+        The noise variance where measurement errors are known.
+    """
+
+    n_rows: int
+    lengths: FloatArray
+    inverse: FloatArray
+    is_dependent: npt.NDArray[np.bool_]
+    b: FloatArray
+    rss: float
+    tss: float
+    known_variance: float | None = None
+    singular_values: FloatArray | None = None
+    vectors: FloatArray | None = None
+
+    @property
+    def coefficients(self) -> FloatArray:
+        """Refitted coefficients of the terms themselves."""
+        return np.where(self.lengths > 0.0, self.b / np.where(self.lengths > 0.0, self.lengths, 1.0), 0.0)
+
+    @property
+    def n_free(self) -> int:
+        """Degrees of freedom that the residual has, at least 1."""
+        return max(self.n_rows - 1 - int((~self.is_dependent).sum()), 1)
+
+    @property
+    def variance(self) -> float:
+        """The noise variance: as known, or estimated from the residual; never below rounding."""
+        if self.known_variance is not None:
+            return self.known_variance
+        return self.residual_floor / self.n_free
+
+    @property
+    def residual_floor(self) -> float:
+        """RSS, or what rounding leaves of the target where the fit is exact."""
+        return max(self.rss, EXACT**2 * self.tss)
+
+    @property
+    def standard_errors(self) -> FloatArray:
+        """Of the refitted coefficients; infinite for a dependent term."""
+        error = np.sqrt(self.variance * np.maximum(np.diag(self.inverse), 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.is_dependent, np.inf, error / self.lengths)
+
+    @cached_property
+    def t(self) -> FloatArray:
+        """|coefficient| in standard errors; 0 for a dependent term."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = np.abs(self.b) / np.sqrt(self.variance * np.diag(self.inverse))
+        return np.where(self.is_dependent, 0.0, t)
+
+    @property
+    def drop_one(self) -> FloatArray:
+        """RSS of the others, refitted, less RSS."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cost = self.b**2 / np.diag(self.inverse)
+        return np.where(self.is_dependent, 0.0, cost)
+
+    def drop_pair(self, i: int, j: int) -> float:
+        """RSS without two terms, the others refitted, less RSS."""
+        S = [i, j]
+        block = self.inverse[np.ix_(S, S)]
+        cost = self.b[S] @ np.linalg.pinv(block, rcond=RELATION) @ self.b[S]
+        return float(max(cost, self.drop_one[i], self.drop_one[j]))
+
+    @property
+    def variance_inflation(self) -> FloatArray:
+        """VIF of each term, 1/(1 − R²) of its regression on the others; infinite for a dependent one."""
+        return np.where(self.is_dependent, np.inf, np.maximum(np.diag(self.inverse), 1.0))
+
+
+def fit_columns(
+    columns: FloatArray, y: FloatArray, weights: FloatArray | None = None, variance: float | None = None
+) -> TermFit:
+    """Fit a target by terms and a free intercept.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n)
+        Values of the terms at the rows used.
+    y : ndarray of shape (n,)
+    weights : ndarray of shape (n,), optional
+        Row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 50)
+    >>> found = fit_columns(np.array([x, x**2]), 3.0 * x + 1.0)
+    >>> found.coefficients.round(6).tolist(), bool(found.drop_one[1] < 1e-20)
+    ([3.0, 0.0], True)
+    """
+    n = columns.shape[1]
+    w = np.ones(n) if weights is None else weights
+    root = np.sqrt(w)[:, None]
+    Z = (columns - (columns @ w / w.sum())[:, None]).T * root
+    target = (y - (y @ w) / w.sum()) * root[:, 0]
+    size = np.abs(columns).max(axis=1, initial=0.0)
+    U, lengths = unit_columns(Z)
+    is_constant = lengths <= 1e-13 * size * np.sqrt(w.sum())
+    U[:, is_constant], lengths[is_constant] = 0.0, 0.0
+    Q, R = np.linalg.qr(U)
+    left, s, right = np.linalg.svd(R)
+    kept = s > RELATION * max(s.max(initial=0.0), 1e-300)
+    is_dependent = is_constant | (np.abs(right[~kept]) > 1e-6).any(axis=0)
+    half = right[kept] / s[kept, None]
+    b = half.T @ (left[:, kept].T @ (Q.T @ target))
+    residual = target - U @ b
+    return TermFit(
+        int((w > 0.0).sum()), lengths, half.T @ half, is_dependent, b, float(residual @ residual),
+        float(target @ target), variance, s, right,
+    )  # fmt: skip
