@@ -296,7 +296,8 @@ def test_whole_samples_are_resampled_for_tensor_terms() -> None:
 
 def test_the_table_has_one_row_a_term() -> None:
     table = novelty("2*x0 - 3*x1", inputs(0)).table
-    assert list(table.columns) == ["term", "coefficient", "novelty", "inflation", "contribution", "qualified"]
+    paper = ["term", "coefficient", "novelty", "inflation", "contribution", "qualified"]
+    assert list(table.columns) == [*paper, "distinct", "nu_free", "needed", "loss"]
     assert table["term"].tolist() == ["x0", "x1"]
     assert table["coefficient"].tolist() == [2.0, -3.0]
 

@@ -212,7 +212,7 @@ def test_foreign_bytes_are_refused() -> None:
         with pytest.raises(DataError, match="not an accumulator"):
             NoveltyAccumulator.from_bytes(data)
     with pytest.raises(DataError, match="has format 99"):
-        NoveltyAccumulator.from_bytes(good.replace(b'"format": 1', b'"format": 99'))
+        NoveltyAccumulator.from_bytes(good.replace(b'"format": 2', b'"format": 99'))
 
 
 def test_the_numpy_kernel_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ when an input or the target is counted from another origin, as far as the formul
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -200,13 +200,16 @@ def stacked(rows: FloatArray, factors: FloatArray, *, is_free: bool = False) -> 
     n_used = int(finite.sum())
     kept = weighted if n_used == n_samples else weighted[:, :, finite]
     Psi = (kept / np.sqrt(max(n_used, 1))).reshape(m, int(np.prod(kept.shape[1:]))).T
-    if is_free and n_used:
-        Psi = _without_constant(Psi, n_used, Psi.shape[0] // n_blocks)
-    return Signatures(Psi, rows[:, 0], finite, n_blocks)
+    found = Signatures(Psi, rows[:, 0], finite, n_blocks)
+    return replace(found, Psi=beside_constant(found)) if is_free and n_used else found
 
 
-def _without_constant(Psi: FloatArray, n_used: int, n_values: int) -> FloatArray:
-    """Signatures beside that of the constant; exactly zero for a term that is constant up to rounding."""
+def beside_constant(found: Signatures) -> FloatArray:
+    """Signatures less what the constant rebuilds of them; exactly zero for a term that is constant up to rounding.
+
+    Every component of a vector- or tensor-valued term has a constant of its own.
+    """
+    Psi, n_used, n_values = found.Psi, found.n_used, found.Psi.shape[0] // found.n_blocks
     peak = np.abs(Psi).max(axis=0, initial=0.0)  # squares of 1e200 leave the range of floats
     unit = Psi / np.where(peak == 0.0, 1.0, peak)
     before = np.linalg.norm(unit, axis=0)

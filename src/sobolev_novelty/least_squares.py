@@ -121,7 +121,12 @@ class TermFit:
 
 
 def fit_columns(
-    columns: FloatArray, y: FloatArray, weights: FloatArray | None = None, variance: float | None = None
+    columns: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None = None,
+    variance: float | None = None,
+    *,
+    is_centred: bool = False,
 ) -> TermFit:
     """Fit a target by terms and a free intercept.
 
@@ -132,6 +137,8 @@ def fit_columns(
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,), optional
         Row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
+    is_centred : bool
+        The columns are those of a factor of the centred ones: the constant is out of them already.
 
     Examples
     --------
@@ -143,8 +150,9 @@ def fit_columns(
     n = columns.shape[1]
     w = np.ones(n) if weights is None else weights
     root = np.sqrt(w)[:, None]
-    Z = (columns - (columns @ w / w.sum())[:, None]).T * root
-    target = (y - (y @ w) / w.sum()) * root[:, 0]
+    mean, level = (np.zeros(len(columns)), 0.0) if is_centred else (columns @ w / w.sum(), (y @ w) / w.sum())
+    Z = (columns - mean[:, None]).T * root
+    target = (y - level) * root[:, 0]
     size = np.abs(columns).max(axis=1, initial=0.0)
     U, lengths = unit_columns(Z)
     is_constant = lengths <= 1e-13 * size * np.sqrt(w.sum())

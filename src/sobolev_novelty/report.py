@@ -11,8 +11,8 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,17 +24,28 @@ from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weigh
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Signatures, Status
+from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.progress import OnProgress, silent, tracked
-from sobolev_novelty.projection import TAU_ID, Residuals, residuals
-from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, candidate_scale, null_note
+from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
+from sobolev_novelty.render.sentences import summary_of
+from sobolev_novelty.report_source import (
+    SampledTerms,
+    Source,
+    WorkedOut,
+    as_known_target,
+    candidate_scale,
+    null_note,
+)
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.terms import Term
+from sobolev_novelty.verdicts import NO_VERDICT, TermVerdict, verdicts_of_factor
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+#: Numbers of a verdict that need a target.
+TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
 
@@ -129,8 +140,8 @@ class NoveltyReport:
 
     @property
     def is_null(self) -> npt.NDArray[np.bool_]:
-        """Terms whose signature is zero on the sample."""
-        return np.asarray(self.norms == 0.0)
+        """Terms whose signature is zero on the sample; where the intercept is free, such a term is part of it."""
+        return np.asarray((self.norms == 0.0) & (not self.geometry.is_free))
 
     @cached_property
     def residuals(self) -> Residuals | None:
@@ -171,6 +182,17 @@ class NoveltyReport:
         cost = np.abs(self.coefficients) * self.nu * self.lengths
         return np.where(self.norms == 0.0, 0.0, cost)  # an intercept that is free has no novelty and costs nothing
 
+    @cached_property
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """Three words on each term, distinct, needed and determined, with their numbers; worked out when asked for."""
+        found = self.source.verdicts() if self.status is Status.OK else ()
+        return found or (NO_VERDICT,) * len(self)
+
+    @property
+    def summary(self) -> str:
+        """What the verdicts say, in a sentence or two."""
+        return summary_of(self.to_dict())
+
     @property
     def gram(self) -> FloatArray:
         """Inner products of the normalised signatures."""
@@ -185,7 +207,11 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
+        """One row per term: the words with their numbers, then novelty as the paper has it; bootstrap if asked for.
+
+        ``distinct`` with ``nu_free``, ``needed`` with ``loss`` and, with a target, ``determined`` with
+        ``relative_error``, and ``bits`` and ``error_increase``: see :class:`~sobolev_novelty.verdicts.TermVerdict`.
+        """
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -195,7 +221,16 @@ class NoveltyReport:
             "inflation": self.inflation,
             "contribution": self.contribution,
             "qualified": self.qualified,
+            "distinct": [verdict.distinct for verdict in self.verdicts],
+            "nu_free": [verdict.novelty for verdict in self.verdicts],
+            "needed": [verdict.needed for verdict in self.verdicts],
+            "loss": [verdict.loss for verdict in self.verdicts],
         }
+        if any(verdict.determined is not None for verdict in self.verdicts):
+            columns |= {
+                "determined": [verdict.determined for verdict in self.verdicts],
+                **{name: _floats(getattr(v, name) for v in self.verdicts) for name in TARGET_NUMBERS},
+            }
         if self.bootstrap is not None:
             columns |= {
                 "lower": self.bootstrap.lower,
@@ -235,6 +270,7 @@ class NoveltyReport:
             "coordinates": self.geometry.coordinates,
             "intercept": self.geometry.intercept,
             "n_qualified": int(self.qualified.sum()),
+            "has_target": any(verdict.determined is not None for verdict in self.verdicts),
             "terms": [self._term_dict(i) for i in range(len(self))],
             "gram": _rows(self.gram) if small else None,
             "reconstruction": _rows(self.reconstruction) if small else None,
@@ -252,7 +288,8 @@ class NoveltyReport:
             "contribution": _number(self.contribution[i]),
             "norm": _number(self.lengths[i]),
             "is_null": bool(self.is_null[i]),
-            "qualified": bool(self.qualified[i]) if has_novelty else None,
+            "qualified": bool(self.qualified[i]) if has_novelty and not np.isnan(self.nu[i]) else None,
+            "verdict": {name: _plain(value) for name, value in asdict(self.verdicts[i]).items()},
         }
         if self.bootstrap is not None:
             entry["interval"] = [_number(self.bootstrap.lower[i]), _number(self.bootstrap.upper[i])]
@@ -301,7 +338,9 @@ class NoveltyReport:
 def novelty(
     equation: Any,
     X: Any,
+    y: Any = None,
     *,
+    sigma: Any = None,
     names: Sequence[str] | None = None,
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
@@ -320,8 +359,13 @@ def novelty(
         An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
         its coefficient).
     X : array of shape (n_samples, n_features) or DataFrame, of NumPy, pandas or Dask
-        The observed inputs. No target is needed. A Dask collection is read block by block where its blocks are; the
-        work runs on the active Dask scheduler or cluster.
+        The observed inputs. No target is needed for novelty. A Dask collection is read block by block where its blocks
+        are; the work runs on the active Dask scheduler or cluster.
+    y : array of shape (n_samples,), optional
+        What the equation was fitted to. With it the verdicts say what each term saves and whether its coefficient is
+        determined.
+    sigma : float or array of shape (n_samples,), optional
+        Measurement error of ``y``, one standard deviation; estimated from the residual where it is not given.
     names : sequence of str, optional
         Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
     order : {0, 1, 2}
@@ -355,12 +399,15 @@ def novelty(
     check_tau(tau)
     if is_dask(X):
         options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
+        if y is not None or sigma is not None:
+            raise ParameterError("'y' needs the rows in memory: give a part that fits, X.compute(), or leave 'y' out.")
         return _of_dask(equation, X, names, n_bootstrap, **options)
     sample = as_sample(X, names)
+    target = as_known_target(y, sigma, sample.n_samples)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names)
     found = novelties_of([terms], sample, geometry)[0]
-    sampled = SampledTerms(sample, terms, geometry, notes)
+    sampled = SampledTerms(sample, terms, geometry, notes, target, tau)
     coefficients = np.array([term.coefficient for term in terms])
     is_small = sample.X.nbytes <= MAX_KEPT_BYTES
     report = NoveltyReport(
@@ -432,13 +479,22 @@ def novelty_of_arrays(
     check_tau(tau)
     dropped = {"a value or derivative is not finite": len(found.used) - found.n_used}
     result = residuals(found.Psi) if found.status is Status.OK else None
+    words = () if result is None else _words_of_arrays(found, replace(geometry, intercept="free"), b, tau)
     report = NoveltyReport(
         terms=None, coefficients=b, nu=np.full(m, np.nan) if result is None else result.nu,
         norms=np.full(m, np.nan) if result is None else result.lengths, status=found.status, n_samples=len(found.used),
         n_used=found.n_used, geometry=geometry, names=(), tau=tau, given_labels=texts,
-        source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped),
+        source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped, (), words),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
+
+
+def _words_of_arrays(found: Signatures, geometry: Geometry, b: FloatArray, tau: float) -> tuple[TermVerdict, ...]:
+    """The words that need no target; every component of a sample has an intercept of its own."""
+    free = beside_constant(found)
+    result = residuals(free)
+    nu = without_intercept(result.nu, result.lengths, geometry)
+    return verdicts_of_factor(factor(free[: free.shape[0] // found.n_blocks]), b, nu, tau)
 
 
 def _with_bootstrap(
@@ -464,6 +520,16 @@ def _with_bootstrap(
     stability = np.mean((draws > report.tau) == report.qualified, axis=0)
     bootstrap = Bootstrap(lower, upper, stability, level, n_resamples)
     return replace(report, bootstrap=bootstrap)
+
+
+def _floats(values: Iterable[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_number(part) for part in value]
+    return _number(value) if isinstance(value, float) else value
 
 
 def _number(value: float) -> float | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.data import FloatArray, Sample, as_target
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.projection import Residuals, residuals
+from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term
+from sobolev_novelty.verdicts import TermVerdict, term_verdicts
 
 #: Why rows are not used, in the order in which a row is asked.
 DROP_REASONS = (
@@ -20,6 +22,45 @@ DROP_REASONS = (
     "a term's value is not finite",
     "a term's derivative is not finite",
 )
+
+
+#: Rows of a sample too large to be kept on which verdicts are found, at most.
+MAX_VERDICT_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What the equation is meant to give, and how well each value is known.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,) or None
+        1/σ_k² where the measurement errors are known, and then ``variance`` is 1.
+    """
+
+    y: FloatArray
+    weights: FloatArray | None = None
+    variance: float | None = None
+
+    def rows(self, keep: npt.NDArray[Any]) -> Target:
+        """The target at some rows."""
+        return replace(self, y=self.y[keep], weights=None if self.weights is None else self.weights[keep])
+
+
+def as_known_target(y: Any, sigma: Any, n_samples: int) -> Target | None:
+    """A target with its measurement errors, checked; None where there is none."""
+    if y is None:
+        if sigma is not None:
+            raise ParameterError("'sigma' is the error of 'y': give 'y' as well.")
+        return None
+    target = as_target(y, n_samples)
+    if sigma is None:
+        return Target(target)
+    errors = as_target(np.full(n_samples, sigma) if np.ndim(sigma) == 0 else sigma, n_samples, "sigma")
+    if not (errors > 0.0).all():
+        raise DataError(f"'sigma' must be positive. Got {errors.min()!r} in row {int(errors.argmin())}.")
+    return Target(target, 1.0 / errors**2, 1.0)
 
 
 class Source(Protocol):
@@ -37,6 +78,9 @@ class Source(Protocol):
     def notes(self, status: Status) -> tuple[str, ...]:
         """What a reader should know of the sample and of how the terms were split."""
 
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """The words on every term; empty where they cannot be given."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkedOut:
@@ -46,6 +90,7 @@ class WorkedOut:
     size: float
     rows: dict[str, int]
     remarks: tuple[str, ...] = ()
+    words: tuple[TermVerdict, ...] = ()
 
     def residuals(self) -> Residuals | None:
         """See :class:`Source`."""
@@ -63,6 +108,10 @@ class WorkedOut:
         """See :class:`Source`."""
         return self.remarks
 
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """See :class:`Source`."""
+        return self.words
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledTerms:
@@ -72,6 +121,13 @@ class SampledTerms:
     terms: tuple[Term, ...]
     geometry: Geometry
     remarks: tuple[str, ...]
+    target: Target | None = None
+    tau: float = TAU_ID
+
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """See :class:`Source`."""
+        known = () if self.target is None else (self.target.y, self.target.weights, self.target.variance)
+        return term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
 
     def signatures(self) -> Signatures:
         """The signatures themselves."""
@@ -110,7 +166,18 @@ class SampledTerms:
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
         """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
-        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status))
+        words = self.thinned().verdicts() if status is Status.OK else ()
+        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status), words)
+
+    def thinned(self) -> SampledTerms:
+        """The same on evenly spaced rows, few enough for what is asked of single rows."""
+        step = -(-self.sample.n_samples // MAX_VERDICT_ROWS)
+        if step <= 1:
+            return self
+        rows = np.arange(0, self.sample.n_samples, step)
+        return replace(
+            self, sample=self.sample.rows(rows), target=None if self.target is None else self.target.rows(rows)
+        )
 
 
 def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:

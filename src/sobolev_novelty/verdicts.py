@@ -5,7 +5,7 @@ Notation
 ``nu``      novelty with a free intercept: values and slopes, the constant projected out of every term
 ``loss``    share of the prediction's spread that is lost when a term is left out and the others are refitted to it
 ``t``       the coefficient, refitted to the target, in standard errors
-``B``       bits in which the constants inside a term are written: Σ log₂(1 + |c|/s_c), s_c the error to which the rows fix c
+``B``       bits that the constants inside a term take: Σ log₂(1 + |c|/s_c), s_c the error to which the rows fix c
 ``chance``  √(2 B ln 2): the |t| that the best of 2ᴮ terms has on noise alone, so many as its constants allow to try
 ``bits``    (n/2) log₂(RSS₋ᵢ/RSS) − ½ log₂ n − B: what a term saves in describing the target, less its own price
 
@@ -22,19 +22,20 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Status
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.terms import Term
 
-#: Below this novelty less than one per cent of a term's energy is its own: the others imitate it.
-IMITATED = 0.1
+#: Below this share of the threshold (ν = 0.1) less than one per cent of a term's energy is its own: it is imitated.
+IMITATED = 1.0 / math.sqrt(10.0)
 #: A term whose removal moves the prediction by less than this share of its spread hardly matters.
 SMALL_LOSS = 0.01
 #: Standard errors that a coefficient must stand out by, beyond chance.
@@ -43,8 +44,6 @@ STANDS_OUT = 2.0
 FEW_ROWS = 5.0
 #: Radians or standard deviations that a term may change from one row to the next along an input (Nyquist).
 RESOLVED = math.pi
-#: The signature behind *distinct*, whatever geometry a report has.
-REFERENCE = Geometry(intercept="free")
 #: Constants that belong to a form rather than to a fit: small integers, halves, thirds and quarters.
 _SMALL, _DENOMINATOR = 10.0, 4
 
@@ -115,12 +114,19 @@ class TermVerdict:
         return self.distinct in ("yes", "constant") and self.needed == "yes" and self.determined in (None, "yes")
 
 
+#: Where nothing can be said.
+NO_VERDICT = TermVerdict("unknown", math.nan, "unknown", math.nan, math.nan)
+
+
 def term_verdicts(
     terms: Sequence[Term],
     sample: Sample,
     y: FloatArray | None = None,
     weights: FloatArray | None = None,
     variance: float | None = None,
+    *,
+    geometry: Geometry = DEFAULT_GEOMETRY,
+    tau: float = TAU_ID,
 ) -> tuple[TermVerdict, ...]:
     """The words on every term.
 
@@ -129,6 +135,10 @@ def term_verdicts(
     y : ndarray of shape (n_samples,), optional
     weights : ndarray of shape (n_samples,), optional
         1/σ_k² where measurement errors are known, and then ``variance`` is 1.
+    geometry : Geometry
+        Of the novelty behind *distinct*; its intercept is always free.
+    tau : float
+        Threshold of *distinct*.
 
     Examples
     --------
@@ -139,40 +149,78 @@ def term_verdicts(
     >>> [v.distinct for v in term_verdicts(additive_terms(parse("3*x0 + 2")).terms, as_sample(celsius + 273.15))]
     ['yes', 'constant']
     """
-    found = novelties_of([terms], sample, REFERENCE)[0]
+    found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
     if found.status is not Status.OK:
-        nothing = TermVerdict("unknown", math.nan, "unknown", math.nan, math.nan)
-        return (nothing,) * len(terms)
+        return (NO_VERDICT,) * len(terms)
     expressions = [term.expression for term in terms]
     rows = derivatives(expressions, sample, 1)
     used = np.isfinite(rows).all(axis=(0, 1))
     columns = rows[:, 0, used]
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), _is_resolved(columns, found.lengths, sample.n_features)
-    prediction = fit_columns(columns, b @ columns, w)
-    loss = _shares(prediction.drop_one, prediction)
-    common = [
-        TermVerdict(_distinct_word(nu, n, ok), float(nu), "yes" if share >= SMALL_LOSS else "no", float(share), float(n))
-        for nu, n, ok, share in zip(found.nu, resting, is_resolved, loss, strict=True)
-    ]
+    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used], sample.scales())
     if y is None:
-        return tuple(_shared(common, prediction))
-    fit = fit_columns(columns, y[used], w, variance)
-    bits = constant_bits(expressions, sample.rows(used), fit)
+        with np.errstate(over="ignore"):
+            prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
+        return _without_target(found.nu, prediction, resting, is_resolved, tau)
+    target, unit = _of_order_one(y[used])
+    fit = fit_columns(columns, target, w, None if variance is None else variance / unit**2)
+    bits = constant_bits(expressions, sample.rows(np.flatnonzero(used)), fit)
     refitted = fit_columns(columns, fit.coefficients @ columns, w)
-    common = [replace(v, loss=float(s)) for v, s in zip(common, _shares(refitted.drop_one, refitted), strict=True)]
-    return tuple(_shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted))
+    common = _without_target(found.nu, refitted, resting, is_resolved, tau)
+    return _shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted)
 
 
-def _distinct_word(nu: float, n_rows: float, is_resolved: bool) -> str:
+def verdicts_of_factor(R: FloatArray, b: FloatArray, nu: FloatArray, tau: float = TAU_ID) -> tuple[TermVerdict, ...]:
+    """The words that need no single rows, from a factor R of the centred values of the terms.
+
+    Parameters
+    ----------
+    R : ndarray of shape (k, m)
+    b, nu : ndarray of shape (m,)
+        Coefficients, and novelties with a free intercept.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        prediction = fit_columns(R.T, _of_order_one(R @ b)[0], is_centred=True)
+    everywhere = np.full(len(b), math.inf)
+    return _without_target(nu, prediction, everywhere, np.ones(len(b), dtype=bool), tau)
+
+
+def _of_order_one(values: FloatArray) -> tuple[FloatArray, float]:
+    """Values divided by the largest, so that their squares stay in the range of floats; zero where they leave it."""
+    peak = float(np.abs(values).max(initial=0.0))
+    if not math.isfinite(peak) or peak == 0.0:
+        return np.zeros_like(values), 1.0
+    return values / peak, peak
+
+
+def _without_target(
+    nu: FloatArray, prediction: TermFit, resting: FloatArray, is_resolved: npt.NDArray[np.bool_], tau: float
+) -> tuple[TermVerdict, ...]:
+    loss = _shares(prediction.drop_one, prediction)
+    each = zip(nu.tolist(), resting.tolist(), is_resolved.tolist(), strict=True)
+    words = [_distinct_word(*numbers, tau) for numbers in each]
+    found = [
+        TermVerdict(word, float(nu[i]), _needed_word(word, float(loss[i])), float(loss[i]), float(resting[i]))
+        for i, word in enumerate(words)
+    ]
+    return _shared(found, prediction)
+
+
+def _needed_word(distinct: str, loss: float, bits: float = math.inf) -> str:
+    if distinct == "constant":
+        return "constant"
+    return "no" if bits <= 0.0 else "yes" if loss >= SMALL_LOSS else "no" if math.isinf(bits) else "little"
+
+
+def _distinct_word(nu: float, n_rows: float, is_resolved: bool, tau: float) -> str:
     if math.isnan(nu):
         return "constant"
     if n_rows < FEW_ROWS:
         return "few rows"
     if not is_resolved:
         return "unresolved"
-    return "yes" if nu > TAU_ID else "partly" if nu > IMITATED else "no"
+    return "yes" if nu > tau else "partly" if nu > IMITATED * tau else "no"
 
 
 def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -> TermVerdict:
@@ -184,14 +232,13 @@ def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -
     gain = cost / known if known is not None else fit.n_rows * math.log1p(cost / rss)
     bits = gain / (2.0 * math.log(2.0)) - 0.5 * math.log2(fit.n_rows) - constants
     increase = math.sqrt((rss + cost) / rss * fit.n_free / (fit.n_free + 1)) - 1.0
-    word = "no" if bits <= 0.0 else "yes" if verdict.loss >= SMALL_LOSS else "little"
     return replace(
-        verdict, needed=word, t=t, chance=chance, bits=bits, error_increase=increase,
-        determined="yes" if t - chance >= STANDS_OUT else "no",
+        verdict, needed=_needed_word(verdict.distinct, verdict.loss, bits), partner=None, pair_loss=None, t=t,
+        chance=chance, bits=bits, error_increase=increase, determined="yes" if t - chance >= STANDS_OUT else "no",
     )  # fmt: skip
 
 
-def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> list[TermVerdict]:
+def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> tuple[TermVerdict, ...]:
     """Terms of which one alone can be spared, but not both."""
     out = list(verdicts)
     spared = [i for i, v in enumerate(verdicts) if v.needed == "no" and v.distinct != "constant"]
@@ -199,7 +246,7 @@ def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> list[TermVe
         best = max(((_pair_loss(prediction, i, j), j) for j in spared if j != i), default=None)
         if best is not None and best[0] >= max(SMALL_LOSS, 3.0 * (verdicts[i].loss + verdicts[best[1]].loss)):
             out[i] = replace(out[i], needed="shared", partner=best[1], pair_loss=best[0])
-    return out
+    return tuple(out)
 
 
 def _pair_loss(prediction: TermFit, i: int, j: int) -> float:
@@ -215,16 +262,23 @@ def _resting_rows(columns: FloatArray) -> FloatArray:
     z = columns - columns.mean(axis=1, keepdims=True)
     peak = np.abs(z).max(axis=1, keepdims=True)
     square = np.square(z / np.where(peak == 0.0, 1.0, peak))
-    fourth = np.square(square).sum(axis=1)
-    return np.where(fourth > 0.0, square.sum(axis=1) ** 2 / np.where(fourth > 0.0, fourth, 1.0), columns.shape[1])
+    fourth = np.asarray(np.square(square).sum(axis=1))
+    resting = square.sum(axis=1) ** 2 / np.where(fourth > 0.0, fourth, 1.0)
+    return np.where(fourth > 0.0, resting, float(columns.shape[1]))
 
 
-def _is_resolved(columns: FloatArray, lengths: FloatArray, n_features: int) -> FloatArray:
-    """Whether the rows are close enough for a term's slopes: rms slope × range / n against its spread."""
-    spread = columns.std(axis=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        slope = np.sqrt(np.maximum(lengths**2 - spread**2, 0.0) * n_features)
-        return np.asarray(slope * math.sqrt(12.0) / columns.shape[1] <= RESOLVED * spread)
+def _is_resolved(rows: FloatArray, scales: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether the rows are close enough for a term's slopes: rms slope × range / n against its spread.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m, 1 + d, n)
+    """
+    peak = np.abs(rows).max(axis=(1, 2), initial=0.0)[:, None, None]
+    unit = rows / np.where(peak == 0.0, 1.0, peak)
+    spread = unit[:, 0].std(axis=1)
+    slope = np.sqrt(np.mean(np.einsum("mdn,mdn,d->mn", unit[:, 1:], unit[:, 1:], scales**2), axis=1))
+    return np.asarray(slope * math.sqrt(12.0) / rows.shape[2] <= RESOLVED * spread)
 
 
 def constant_bits(terms: Sequence[Expression], sample: Sample, fit: TermFit) -> FloatArray:

@@ -1,7 +1,7 @@
 r"""Planted terms: can a verdict tell a term that does not belong from those that do?
 
-Each case is a law, a number of rows and a level of noise. The target is the law plus normal noise of ``noise`` times its
-standard deviation. One term is planted beside those of the law, and all coefficients are refitted. The four kinds:
+Each case is a law, a number of rows and a level of noise. The target is the law plus normal noise of ``noise`` times
+its standard deviation. One term is planted beside those of the law, and all coefficients are refitted. The four kinds:
 
 *imitation*
     A true term, bent: between 0.03 and 0.3 of its spread is outside what the true terms and a constant rebuild. In half
@@ -35,6 +35,7 @@ from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.least_squares import fit_columns
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.projection import unit_columns
 from sobolev_novelty.terms import additive_terms
 
 KINDS = ("imitation", "tiny", "noise", "origin")
@@ -110,7 +111,7 @@ class _Bed:
 
     def outside(self, column: FloatArray) -> float:
         """Share of a column's spread that the terms and a constant do not rebuild."""
-        found = fit_columns(self.values, column)
+        found = fit_columns(self.values, column / np.abs(column).max())
         return float(np.sqrt(found.rss / found.tss)) if found.tss > 0.0 else 0.0
 
 
@@ -186,44 +187,36 @@ def _tiny(bed: _Bed, rng: np.random.Generator) -> Planted:
 
 
 def _noise(bed: _Bed, rng: np.random.Generator) -> Planted:
-    names, X = bed.sample.names, bed.sample.X
-    texts, columns = [], []
-    for _ in range(N_TRIED):
-        j = int(rng.integers(len(names)))
-        v, x = names[j], X[j]
-        s, low, high = float(x.std()), float(x.min()), float(x.max())
-        if s == 0.0:
-            continue
-        w, c = (
-            _six(float(np.exp(rng.uniform(0.0, np.log(300.0))) / s)),
-            _six(float(rng.uniform(low - 0.1 * s, high + 0.1 * s))),
-        )
-        width, power = _six(float(np.exp(rng.uniform(np.log(0.01), np.log(0.3))) * s)), int(rng.integers(1, 5))
-        with np.errstate(all="ignore"):
-            text, column = (
-                lambda: (f"sin({w}*{v})", np.sin(w * x)),
-                lambda: (f"cos({w}*{v})", np.cos(w * x)),
-                lambda: (f"1/({v} - ({c}))", 1.0 / (x - c)),
-                lambda: (f"1/({v} - ({c}))**2", 1.0 / (x - c) ** 2),
-                lambda: (f"exp(-(({v} - ({c}))/{width})**2)", np.exp(-(((x - c) / width) ** 2))),
-                lambda: (f"{v}**(-{power})", x ** -float(power)),
-            )[rng.integers(6)]()
-        if np.isfinite(column).all() and np.ptp(column) > 0.0:
-            texts.append(text)
-            columns.append((column - column.mean()) / np.ptp(column))
-    if not texts:
-        return None
-    basis = np.linalg.qr(np.column_stack([np.ones(len(bed.errors)), bed.values.T / np.abs(bed.values).max(axis=1)]))[0]
-    Z = np.array(columns).T
-    whole = np.linalg.norm(Z, axis=0)
+    tried = [_wild(bed.sample, rng) for _ in range(N_TRIED)]
+    columns = derivatives(tried, bed.sample, 0)[:, 0]
+    usable = np.flatnonzero(np.isfinite(columns).all(axis=1) & (np.abs(columns).max(axis=1) < 1e100))
+    Z = unit_columns((columns[usable] - columns[usable].mean(axis=1, keepdims=True)).T)[0]
+    known = unit_columns((bed.values - bed.values.mean(axis=1, keepdims=True)).T)[0]
+    basis = np.linalg.qr(known)[0]
     Z -= basis @ (basis.T @ Z)
     left = np.linalg.norm(Z, axis=0)
-    gain = np.where(left < 0.1 * whole, 0.0, np.abs(Z.T @ bed.errors) / np.maximum(left, 1e-300))
+    gain = np.where(left < 0.1, 0.0, np.abs(Z.T @ bed.errors) / np.maximum(left, 0.1))
     for k in np.argsort(-gain)[:N_ATTEMPTS]:
-        found = bed.column(texts[int(k)])
+        found = bed.of(tried[usable[k]])
         if found is not None:
             return found[0], _NOTHING
     return None
+
+
+def _wild(sample: Sample, rng: np.random.Generator) -> Expression:
+    """A wave, a pole, a bump or a power of one input, with constants of its own."""
+    j = int(rng.integers(sample.n_features))
+    v, x, of = sample.names[j], sample.X[j], Expression.of
+    s, low, high = float(x.std()), float(x.min()), float(x.max())
+    wave = _six(float(np.exp(rng.uniform(0.0, np.log(300.0))) / max(s, 1e-300)))
+    away = of("sub", v, _six(float(rng.uniform(low - 0.1 * s, high + 0.1 * s))))
+    width = _six(float(np.exp(rng.uniform(np.log(0.01), np.log(0.3))) * s))
+    family, power = int(rng.integers(6)), float(rng.integers(1, 5))
+    if family < 2:
+        return of("sin" if family else "cos", of("mul", wave, v))
+    if family < 4:
+        return of("div", 1.0, away if family == 2 else of("square", away))
+    return of("exp", of("neg", of("square", of("div", away, width)))) if family == 4 else of("pow", v, -power)
 
 
 def _origin(bed: _Bed, rng: np.random.Generator) -> Planted:

@@ -58,10 +58,10 @@ def load_planted(path: Path) -> dict[str, Any]:
     return content
 
 
-def planted_table(
-    content: dict[str, Any], *, plain_only: bool = False, n_resamples: int = N_RESAMPLES
-) -> pd.DataFrame:
+def planted_table(content: dict[str, Any], *, plain_only: bool = False, n_resamples: int = N_RESAMPLES) -> pd.DataFrame:
     """Area under the ROC curve of every method, by kind and overall, with 95 % intervals over laws.
+
+    The laws are resampled alike for all methods; ``<kind> lead`` is the lower bound of the verdict's lead over one.
 
     Parameters
     ----------
@@ -69,32 +69,31 @@ def planted_table(
         Only cases whose planted term is written without decimals: it brings no fitted constants.
     """
     found = [case for case in content["cases"] if not plain_only or "." not in case["planted"]]
-    lines = []
-    for method in METHODS:
-        line: dict[str, Any] = {"method": method}
-        for kind in (*KINDS, "overall"):
-            chosen = [case for case in found if kind in (case["kind"], "overall")]
-            line |= _area_with_interval(chosen, method, kind, n_resamples)
-        lines.append(line)
-    return pd.DataFrame(lines)
+    lines: dict[str, dict[str, Any]] = {method: {"method": method} for method in METHODS}
+    for kind in (*KINDS, "overall"):
+        chosen = [case for case in found if kind in (case["kind"], "overall")]
+        draws = {method: _areas(chosen, method, n_resamples) for method in METHODS}
+        for method, own in draws.items():
+            lower, upper = np.quantile(own[1:], [0.025, 0.975])
+            lead = float(np.quantile((draws[METHODS[0]] - own)[1:], 0.025))
+            lines[method] |= {kind: own[0], f"{kind} lower": lower, f"{kind} upper": upper, f"{kind} lead": lead}
+    return pd.DataFrame(list(lines.values()))
 
 
-def _area_with_interval(chosen: Sequence[dict[str, Any]], method: str, kind: str, n_resamples: int) -> dict[str, Any]:
+def _areas(chosen: Sequence[dict[str, Any]], method: str, n_resamples: int) -> FloatArray:
+    """The area, then those of resampled laws: the same resamples for every method."""
     laws = sorted({case["law"] for case in chosen})
     if len(laws) < 2:
-        return {kind: np.nan, f"{kind} lower": np.nan, f"{kind} upper": np.nan}
+        return np.full(1 + n_resamples, np.nan)
     place = {law: k for k, law in enumerate(laws)}
-    values, planted, law_of = [], [], []
-    for case in chosen:
-        own = case["scores"][method]
-        values += [_read(value) for value in own]
-        planted += [False] * (len(own) - 1) + [True]
-        law_of += [place[case["law"]]] * len(own)
-    s, p, law = np.array(values), np.array(planted), np.array(law_of)
+    score = np.array([_read(value) for case in chosen for value in case["scores"][method]])
+    sizes = [len(case["scores"][method]) for case in chosen]
+    is_planted = np.zeros(len(score), dtype=bool)
+    is_planted[np.cumsum(sizes) - 1] = True
+    law = np.repeat([place[case["law"]] for case in chosen], sizes)
     rng = np.random.default_rng(0)
-    draws = [area(s, p, np.bincount(rng.integers(0, len(laws), len(laws)), minlength=len(laws))[law]) for _ in range(n_resamples)]
-    lower, upper = np.quantile(draws, [0.025, 0.975])
-    return {kind: area(s, p), f"{kind} lower": float(lower), f"{kind} upper": float(upper)}
+    draws = (np.bincount(rng.integers(0, len(laws), len(laws)), minlength=len(laws))[law] for _ in range(n_resamples))
+    return np.array([area(score, is_planted), *(area(score, is_planted, weights) for weights in draws)])
 
 
 def area(
@@ -117,12 +116,15 @@ def area(
 
 
 def render_planted(table: pd.DataFrame) -> str:
-    """The table as Markdown: area and interval."""
+    """The table as Markdown: area and interval; ° marks what the verdict clearly leads, at 95 %."""
     kinds = [*KINDS, "overall"]
     head = ["method", *kinds]
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * len(kinds)]
     for _, row in table.iterrows():
-        cells = [f"{row[k]:.3f} ({row[f'{k} lower']:.3f}–{row[f'{k} upper']:.3f})" for k in kinds]
+        cells = [
+            f"{row[k]:.3f}{'°' if row[f'{k} lead'] > 0.0 else ''} ({row[f'{k} lower']:.3f}–{row[f'{k} upper']:.3f})"
+            for k in kinds
+        ]
         lines.append(f"| {row['method']} | " + " | ".join(cells) + " |")
     return "\n".join(lines).replace("|t|", "\\|t\\|") + "\n"
 

@@ -1,9 +1,10 @@
 r"""What each method says of the terms of a planted case: one score per term, larger for a term that belongs.
 
 *Verdict* is :attr:`~sobolev_novelty.verdicts.TermVerdict.score`, the smallest of the margins of distinct, needed and
-determined. *VIF* (its negative), *|t|* and *drop-one BIC* are those of ordinary least squares with an intercept. *Stability
-selection* (Meinshausen and Bühlmann 2010) is the share of half-samples, averaged over the path of penalties, in which the
-lasso takes the term up. *ν* is Sobolev Novelty alone, with the constant as a rival and with a free intercept.
+determined. *VIF* (its negative), *|t|* and *drop-one BIC* are those of ordinary least squares with an intercept.
+*Stability selection* (Meinshausen and Bühlmann 2010) is the share of half-samples, averaged over the path of penalties,
+in which the lasso takes the term up. *ν* is Sobolev Novelty alone, with the constant as a rival and with a free
+intercept.
 """
 
 from __future__ import annotations

@@ -158,8 +158,6 @@ def novelties(
     factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
     module = native()
     if module is not None:
-        return native_kernel.novelties(
-            module, programs, index, starts, X, factors, geometry, with_triangles, n_threads
-        )
+        return native_kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)

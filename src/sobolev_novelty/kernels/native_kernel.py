@@ -78,8 +78,8 @@ def novelties(
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     outputs = (found.nu, found.lengths, found.rows, found.status, found.triangles, places)
     _call(
-        module.novelties, _arrays(programs), members, offsets, X, factors, geometry.order, geometry.is_free, MIN_ROWS, RULES,
-        *outputs, n_threads, level(),
+        module.novelties, _arrays(programs), members, offsets, X, factors, geometry.order, geometry.is_free, MIN_ROWS,
+        RULES, *outputs, n_threads, level(),
     )  # fmt: skip
     return found
 

@@ -26,6 +26,7 @@ from sobolev_novelty.streaming.row_summary import (
     no_rows,
     residuals_of_summary,
     summarise,
+    verdicts_of_summary,
 )
 from sobolev_novelty.streaming.serialisation import (
     Part,
@@ -38,7 +39,7 @@ from sobolev_novelty.terms import Term
 
 #: Rows of a block that are converted to the kernels' layout at once.
 CONVERTED_ROWS = 65_536
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,7 +152,10 @@ class NoveltyAccumulator:
             norms=np.full(m, np.nan) if result is None else result.lengths,
             status=status, n_samples=found.n_samples, n_used=found.n_used, geometry=self._geometry, names=plan.names,
             tau=self._tau, expression=plan.expression,
-            source=WorkedOut(result, found.size.root_mean_square(found.n_used), dropped, notes),
+            source=WorkedOut(
+                result, found.size.root_mean_square(found.n_used), dropped, notes,
+                verdicts_of_summary(found, plan.recipe.coefficients, self._geometry, self._tau) if result else (),
+            ),
         )  # fmt: skip
 
     def to_bytes(self) -> bytes:
@@ -180,8 +184,7 @@ class NoveltyAccumulator:
             if state["format"] != _FORMAT:
                 raise DataError(f"The accumulator has format {state['format']!r}; this version reads {_FORMAT}.")
             parts = [part_from_json(part) for part in state["equation"]]
-            options = {name: state[name] for name in ("order", "coordinates", "tau")}
-            options["intercept"] = state.get("intercept", "term")  # bytes of earlier versions do not say it
+            options = {name: state[name] for name in ("order", "coordinates", "intercept", "tau")}
             found = cls(
                 parts if state["is_list"] else parts[0],
                 state["given_names"],

@@ -10,20 +10,20 @@ The factors f_r hold the standard deviations of the inputs, which are known only
 row keeps a factor of its own, not standardized, and the stack of f_r R_r stands for Ψ at the end. Factors combine by QR
 (TSQR), never through a Gram matrix: digits of small novelties would be lost.
 
-With a free intercept the constant is the first column of every factor, so that the rows of R_0 after the first are the
-factor of the centred values, whatever the blocks were.
+The constant is the first column of every factor, so that the rows of R_0 after the first are the factor of the centred
+values, whatever the blocks were: one pass gives the novelties with the constant as a term and with a free intercept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import Geometry, n_derivative_rows, zero_where_constant
+from sobolev_novelty.geometry import Geometry, n_derivative_rows, without_intercept, zero_where_constant
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report_source import DROP_REASONS
 from sobolev_novelty.streaming.moments import (
@@ -36,6 +36,7 @@ from sobolev_novelty.streaming.moments import (
     no_moments,
     size,
 )
+from sobolev_novelty.verdicts import TermVerdict, verdicts_of_factor
 
 #: Rows that are evaluated and factored at once, at most: their derivatives stay in cache.
 TILE_ROWS = 8192
@@ -84,8 +85,8 @@ class RowSummary:
 
     Parameters
     ----------
-    factors : ndarray of shape (n_blocks, n_terms, n_terms)
-        R_0, R_j, R_jk, not standardized; with a free intercept the constant comes first, n_terms + 1 columns.
+    factors : ndarray of shape (n_blocks, 1 + n_terms, 1 + n_terms)
+        R_0, R_j, R_jk, not standardized; the constant comes before the terms.
     moments : Moments
         Of every input, over its finite entries.
     size : Size
@@ -109,9 +110,8 @@ class RowSummary:
 def no_rows(recipe: Recipe) -> RowSummary:
     """The summary of no rows."""
     m = recipe.n_terms
-    n_columns = m + recipe.geometry.is_free
     return RowSummary(
-        np.zeros((recipe.n_blocks, n_columns, n_columns)), no_moments(recipe.programs.n_features), Size(), 0, 0,
+        np.zeros((recipe.n_blocks, m + 1, m + 1)), no_moments(recipe.programs.n_features), Size(), 0, 0,
         np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
     )  # fmt: skip
 
@@ -119,7 +119,7 @@ def no_rows(recipe: Recipe) -> RowSummary:
 def merge_summaries(a: RowSummary, b: RowSummary) -> RowSummary:
     """The summary of both sets of rows."""
     return RowSummary(
-        combine(a.factors, b.factors) if a.factors.size else a.factors, merge_moments(a.moments, b.moments),
+        combine(a.factors, b.factors), merge_moments(a.moments, b.moments),
         merge_sizes(a.size, b.size), a.n_samples + b.n_samples, a.n_used + b.n_used, a.dropped + b.dropped,
         a.n_finite + b.n_finite,
     )  # fmt: skip
@@ -146,7 +146,7 @@ def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
         n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
         rows = rows[:, :, used]
     return RowSummary(
-        _factors(_with_constant(rows) if recipe.geometry.is_free else rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
+        _factors(_with_constant(rows)), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
     )  # fmt: skip
 
 
@@ -176,12 +176,23 @@ def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     scales = found.moments.scales() if geometry.coordinates == "standardized" else np.ones(len(found.moments.count))
     weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
-    peak = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
-    unit = found.factors / np.where(peak == 0.0, 1.0, peak)
-    Psi = (unit * weights[:, None, None]).reshape(-1, found.factors.shape[2])
-    if geometry.is_free:
-        Psi, peak = zero_where_constant(Psi[1:, 1:], np.linalg.norm(Psi[:, 1:], axis=0)), peak[1:]
-    result = residuals(Psi)
+    first = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
+    Psi = (found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]).reshape(-1, len(first))
+    second = np.abs(Psi).max(axis=0, initial=0.0)
+    Psi = Psi / np.where(second == 0.0, 1.0, second)
+    if geometry.is_free:  # the first row is what the constant rebuilds of the values
+        Psi = zero_where_constant(Psi[1:], np.linalg.norm(Psi, axis=0))
+    result = residuals(Psi[:, 1:])
     with np.errstate(over="ignore"):
-        lengths = result.lengths * peak
+        lengths = result.lengths * (first * second)[1:]
     return Residuals(result.nu, lengths, result.is_null, result.R)
+
+
+def verdicts_of_summary(
+    found: RowSummary, coefficients: FloatArray, geometry: Geometry, tau: float
+) -> tuple[TermVerdict, ...]:
+    """The words on every term that need neither a target nor single rows."""
+    free = replace(geometry, intercept="free")
+    result = residuals_of_summary(found, free)
+    nu = without_intercept(result.nu, result.lengths, free)
+    return verdicts_of_factor(found.factors[0, 1:, 1:], coefficients, nu, tau)
