@@ -250,9 +250,9 @@ def test_demo_shows_prunes_and_writes_a_page(run: Run, tmp_path: Path) -> None:
     assert by_title["The same formula on wider data"]["report"]["n_qualified"] == 4
     assert by_title["Pruning"]["deleted"] == ["x**3", "x"]
     assert by_title["The corpus filter"]["accepted"] == [False, True]
-    assert "Which terms does your data support?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert "Which terms do your data tell apart?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     case = by_title["Known laws"]
-    assert (case["n_tasks"], case["n_multi_term"], case["n_terms"], case["n_supported"]) == (133, 41, 94, 87)
+    assert (case["n_tasks"], case["n_multi_term"], case["n_terms"], case["n_qualified"]) == (133, 41, 94, 87)
 
 
 def test_a_process_of_its_own(table: Path) -> None:

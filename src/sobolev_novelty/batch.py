@@ -15,6 +15,7 @@ from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
+from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
 
 
@@ -136,6 +137,8 @@ def evaluated(
     n_jobs: int = 1,
 ) -> kernels.Novelties:
     """The kernel's answer; terms that candidates share are evaluated once."""
+    if geometry.is_along_data:
+        return _along_data(candidates, sample, geometry, with_triangles)
     places: dict[Expression, int] = {}
     members = [places.setdefault(term, len(places)) for terms in candidates for term in terms]
     return kernels.novelties(
@@ -148,6 +151,19 @@ def evaluated(
         with_triangles=with_triangles,
         n_threads=n_jobs,
     )
+
+
+def _along_data(
+    candidates: Sequence[Sequence[Expression]], sample: Sample, geometry: Geometry, with_triangles: bool
+) -> kernels.Novelties:
+    """The same from signatures: the kernel knows no directions that differ from row to row."""
+    offsets = np.cumsum([0, *map(len, candidates)], dtype=np.int64)
+    found, places = kernels.no_novelties(offsets, with_triangles=with_triangles)
+    for c, terms in enumerate(candidates):
+        kernels.fill_in(
+            found, c, slice(int(offsets[c]), int(offsets[c + 1])), places, signatures(terms, sample, geometry)
+        )
+    return found
 
 
 def normalised_factor(

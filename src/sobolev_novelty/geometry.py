@@ -37,6 +37,9 @@ MIN_ROWS = 32
 CONSTANT_SHARE = 1e-13
 #: Whether the constant is a rival of the other terms, as in the paper, or projected out of all of them.
 INTERCEPTS = ("term", "free")
+#: Along what slopes are taken: the inputs, standardized or raw; the directions of the data at each row, from its
+#: neighbours; or the way from row to row, for rows in the order of a time.
+COORDINATES = ("standardized", "raw", "tangent", "path")
 
 
 class Status(Enum):
@@ -95,8 +98,10 @@ class Geometry:
         Highest derivative in the signature. The paper uses 1.
     weights : tuple of float
         λ₀, λ₁ and λ₂; those beyond ``order`` are not used.
-    coordinates : {"standardized", "raw"}
-        Whether derivatives are taken along inputs divided by their standard deviation.
+    coordinates : {"standardized", "raw", "tangent", "path"}
+        Whether derivatives are taken along inputs divided by their standard deviation, along inputs as they are, or
+        only along the data (:mod:`~sobolev_novelty.tangent`): on the tangent space of neighbouring rows, or from row
+        to row.
     intercept : {"term", "free"}
         Whether the constant is a term among others, as in the paper, or projected out of every term.
     """
@@ -110,8 +115,10 @@ class Geometry:
         check_order(self.order)
         if len(self.weights) != 3 or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
             raise ParameterError(f"'weights' must be three positive numbers (λ0, λ1, λ2). Got {self.weights!r}.")
-        if self.coordinates not in ("standardized", "raw"):
-            raise ParameterError(f"'coordinates' must be 'standardized' or 'raw'. Got {self.coordinates!r}.")
+        if self.coordinates not in COORDINATES:
+            raise ParameterError(f"'coordinates' must be one of {', '.join(COORDINATES)}. Got {self.coordinates!r}.")
+        if self.is_along_data and self.order > 1:
+            raise ParameterError(f"'order' must be 0 or 1 with coordinates='{self.coordinates}'. Got {self.order}.")
         if self.intercept not in INTERCEPTS:
             raise ParameterError(f"'intercept' must be 'term' or 'free'. Got {self.intercept!r}.")
 
@@ -120,9 +127,14 @@ class Geometry:
         """Whether the constant is projected out of every term."""
         return self.intercept == "free"
 
+    @property
+    def is_along_data(self) -> bool:
+        """Whether slopes are taken along directions that differ from row to row."""
+        return self.coordinates in ("tangent", "path")
+
     def scales(self, sample: Sample) -> FloatArray:
         """Factor of each first derivative."""
-        return sample.scales() if self.coordinates == "standardized" else np.ones(sample.n_features)
+        return np.ones(sample.n_features) if self.coordinates == "raw" else sample.scales()
 
     def block_factors(self, scales: FloatArray) -> FloatArray:
         """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives."""

@@ -61,8 +61,6 @@ class TermFit:
     rss: float
     tss: float
     known_variance: float | None = None
-    singular_values: FloatArray | None = None
-    vectors: FloatArray | None = None
 
     @property
     def coefficients(self) -> FloatArray:
@@ -166,5 +164,48 @@ def fit_columns(
     residual = target - U @ b
     return TermFit(
         int((w > 0.0).sum()), lengths, half.T @ half, is_dependent, b, float(residual @ residual),
-        float(target @ target), variance, s, right,
+        float(target @ target), variance,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collinearity:
+    """Condition indices of the terms and the intercept, with variance proportions (Belsley, Kuh and Welsch 1980).
+
+    Parameters
+    ----------
+    indices : ndarray of shape (m + 1,)
+        Largest singular value of the columns, scaled to length 1 and not centred, over each; ascending. Above 30 a
+        relation between terms is harmful where two of its proportions are above one half.
+    proportions : ndarray of shape (m + 1, m + 1)
+        Row k: the share of each coefficient's variance, intercept first, that belongs to index k. Columns add up to 1.
+    """
+
+    indices: FloatArray
+    proportions: FloatArray
+
+
+def collinearity(columns: FloatArray) -> Collinearity:
+    """Condition indices and variance proportions of terms beside an intercept.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n)
+
+    Examples
+    --------
+    >>> x = np.linspace(0.0, 1.0, 50)
+    >>> collinearity(np.array([x, x + 1e-3 * x**2])).indices.round(1).tolist()[0]
+    1.0
+    """
+    live = [k for k in range(len(columns)) if np.ptp(columns[k]) > 0.0]
+    U = unit_columns(np.vstack([np.ones(columns.shape[1]), columns[live]]).T)[0]
+    _, s, right = np.linalg.svd(np.linalg.qr(U, mode="r"))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.square(right / np.maximum(s, 1e-300)[:, None])
+        share = share / share.sum(axis=0)
+        indices = s[0] / s
+    m = len(columns) + 1
+    proportions = np.full((len(s), m), np.nan)  # a term that is constant is part of the intercept
+    proportions[:, [0, *(k + 1 for k in live)]] = share
+    return Collinearity(indices, proportions)

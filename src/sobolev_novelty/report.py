@@ -25,6 +25,7 @@ from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
+from sobolev_novelty.least_squares import collinearity, fit_columns
 from sobolev_novelty.progress import OnProgress, silent, tracked
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import summary_of
@@ -37,6 +38,7 @@ from sobolev_novelty.report_source import (
     null_note,
 )
 from sobolev_novelty.signatures import signatures_of_arrays
+from sobolev_novelty.tangent import Frame
 from sobolev_novelty.terms import Term
 from sobolev_novelty.verdicts import NO_VERDICT, TermVerdict, verdicts_of_factor
 
@@ -157,7 +159,29 @@ class NoveltyReport:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know."""
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
-        return (*self.given_notes, *self.source.notes(self.status), *null)
+        curve = (self.frame.sentence,) if self.is_on_lower_dimension and self.frame is not None else ()
+        return (*self.given_notes, *self.source.notes(self.status), *null, *curve)
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """Dimension and directions of the inputs; None where the rows were not kept."""
+        return self.source.frame()
+
+    @property
+    def is_on_lower_dimension(self) -> bool:
+        """Whether the inputs lie on a curve or surface of lower dimension than their columns."""
+        return self.frame is not None and self.frame.is_lower
+
+    @cached_property
+    def views(self) -> pd.DataFrame:
+        """Novelty with a free intercept by values alone, with slopes along the data, and with all slopes.
+
+        Where the inputs lie on a curve, slopes that lead away from it tell terms apart that no row separates.
+        """
+        import pandas as pd
+
+        seen = self.source.views() if self.status is Status.OK else {}
+        return pd.DataFrame({"term": list(self.labels), **seen})
 
     @property
     def qualified(self) -> npt.NDArray[np.bool_]:
@@ -239,6 +263,33 @@ class NoveltyReport:
             }
         return pd.DataFrame(columns)
 
+    @property
+    def statistics(self) -> pd.DataFrame:
+        """What statisticians look for: VIF, condition index with variance proportion (Belsley), and bits saved.
+
+        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, and ``proportion``
+        how much: a relation between terms is harmful where an index above 30 has more than half of two of them.
+        :func:`sobolev_novelty.least_squares.collinearity` has the whole matrix. ``bits`` needs a target.
+        """
+        import pandas as pd
+
+        columns = self.source.columns() if self.status is Status.OK else None
+        if columns is None:
+            raise ParameterError("The statistics need the rows, which this report has not kept. Give fewer rows.")
+        found = collinearity(columns)
+        share = np.nan_to_num(found.proportions[:, 1:])
+        worst = share.argmax(axis=0)
+        is_live = np.isfinite(found.proportions[0, 1:])
+        table = pd.DataFrame(
+            {
+                "term": list(self.labels),
+                "VIF": np.where(is_live, fit_columns(columns, self.coefficients @ columns).variance_inflation, np.nan),
+                "condition_index": np.where(is_live, found.indices[worst], np.nan),
+                "proportion": np.where(is_live, share.max(axis=0), np.nan),
+            }
+        )
+        return table.assign(bits=_floats(verdict.bits for verdict in self.verdicts))
+
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
         if self.residuals is None:
@@ -274,8 +325,13 @@ class NoveltyReport:
             "terms": [self._term_dict(i) for i in range(len(self))],
             "gram": _rows(self.gram) if small else None,
             "reconstruction": _rows(self.reconstruction) if small else None,
+            "dimension": self.frame.dimension if self.is_on_lower_dimension and self.frame is not None else None,
+            "views": self._views_dict() if self.is_on_lower_dimension else None,
             "notes": list(self.notes),
         }
+
+    def _views_dict(self) -> dict[str, list[float | None]]:
+        return {name: [_number(v) for v in self.views[name]] for name in self.views.columns if name != "term"}
 
     def _term_dict(self, i: int) -> dict[str, Any]:
         has_novelty = self.status is Status.OK
@@ -372,8 +428,9 @@ def novelty(
         Highest derivative in the signature; 1 is the paper's.
     weights : tuple of float
         λ₀, λ₁ and λ₂.
-    coordinates : {"standardized", "raw"}
-        Whether derivatives are along standardized inputs.
+    coordinates : {"standardized", "raw", "tangent", "path"}
+        Whether slopes are along standardized inputs, along inputs as they are, or only along the data: where inputs lie
+        on a curve or surface (trajectories), on the tangent space of neighbouring rows, or from row to row in time.
     intercept : {"term", "free"}
         Whether the constant is a term among others, as in the paper, or projected out of every term: then ν does not
         depend on where an input's origin lies, and a constant has no ν (``nan``).

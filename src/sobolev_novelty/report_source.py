@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
+from sobolev_novelty.tangent import Frame, tangent_frame
 from sobolev_novelty.terms import Term
 from sobolev_novelty.verdicts import TermVerdict, term_verdicts
 
@@ -63,6 +65,10 @@ def as_known_target(y: Any, sigma: Any, n_samples: int) -> Target | None:
     return Target(target, 1.0 / errors**2, 1.0)
 
 
+#: Why a row is not used where slopes are taken along the data.
+NO_DIRECTION = "no direction of the data or no finite derivative was found at it"
+
+
 class Source(Protocol):
     """What a report is made from."""
 
@@ -81,6 +87,15 @@ class Source(Protocol):
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """The words on every term; empty where they cannot be given."""
 
+    def columns(self) -> FloatArray | None:
+        """Values of the terms at the rows used, (n_terms, n_used); None where the rows were not kept."""
+
+    def frame(self) -> Frame | None:
+        """Dimension and directions of the inputs; None where the rows are not at hand."""
+
+    def views(self) -> dict[str, FloatArray]:
+        """Novelty by values alone, with slopes along the data, and with all slopes; empty without rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkedOut:
@@ -91,6 +106,8 @@ class WorkedOut:
     rows: dict[str, int]
     remarks: tuple[str, ...] = ()
     words: tuple[TermVerdict, ...] = ()
+    directions: Frame | None = None
+    seen: dict[str, FloatArray] = field(default_factory=dict)
 
     def residuals(self) -> Residuals | None:
         """See :class:`Source`."""
@@ -111,6 +128,18 @@ class WorkedOut:
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """See :class:`Source`."""
         return self.words
+
+    def columns(self) -> FloatArray | None:
+        """See :class:`Source`."""
+        return None
+
+    def frame(self) -> Frame | None:
+        """See :class:`Source`."""
+        return self.directions
+
+    def views(self) -> dict[str, FloatArray]:
+        """See :class:`Source`."""
+        return self.seen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,8 +179,26 @@ class SampledTerms:
         bad_input = ~np.isfinite(self.sample.X[columns]).all(axis=0)
         bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
         bad_derivative = ~found.used & ~bad_value & ~bad_input
+        reasons = (*DROP_REASONS[:2], NO_DIRECTION if self.geometry.is_along_data else DROP_REASONS[2])
         rows = ((bad_input & ~found.used), bad_value, bad_derivative)
-        return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True)}
+        return {why: int(bad.sum()) for why, bad in zip(reasons, rows, strict=True)}
+
+    def columns(self) -> FloatArray | None:
+        """See :class:`Source`."""
+        found = self.signatures()
+        return np.asarray(found.values[:, found.used])
+
+    def frame(self) -> Frame | None:
+        """See :class:`Source`."""
+        return tangent_frame(self.sample)
+
+    def views(self) -> dict[str, FloatArray]:
+        """See :class:`Source`."""
+        kinds = {"values": Geometry(0), "tangent": Geometry(coordinates="tangent"), "full": Geometry()}
+        return {
+            name: novelties_of([self.terms], self.sample, replace(kind, intercept="free"))[0].nu
+            for name, kind in kinds.items()
+        }
 
     def notes(self, status: Status) -> tuple[str, ...]:
         """See :class:`Source`."""
@@ -166,8 +213,11 @@ class SampledTerms:
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
         """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
-        words = self.thinned().verdicts() if status is Status.OK else ()
-        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status), words)
+        thin = self.thinned()
+        words = thin.verdicts() if status is Status.OK else ()
+        frame = thin.frame()
+        seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
+        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen)
 
     def thinned(self) -> SampledTerms:
         """The same on evenly spaced rows, few enough for what is asked of single rows."""

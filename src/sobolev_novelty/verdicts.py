@@ -9,7 +9,8 @@ Notation
 ``chance``  √(2 B ln 2): the |t| that the best of 2ᴮ terms has on noise alone, so many as its constants allow to try
 ``bits``    (n/2) log₂(RSS₋ᵢ/RSS) − ½ log₂ n − B: what a term saves in describing the target, less its own price
 
-*Distinct* needs no target and does not depend on units or origins. *Needed* is ``loss`` without a target; with one, a
+*Distinct* needs no target and does not depend on units or origins; where the inputs lie on a curve, slopes count only
+along it. *Needed* is ``loss`` without a target; with one, a
 term must also pay for itself in bits. *Determined* needs a target: the coefficient stands out of its error by more than
 chance would give to a term that brings constants of its own.
 """
@@ -32,6 +33,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.tangent import tangent_frame
 from sobolev_novelty.terms import Term
 
 #: Below this share of the threshold (ν = 0.1) less than one per cent of a term's energy is its own: it is imitated.
@@ -136,7 +138,8 @@ def term_verdicts(
     weights : ndarray of shape (n_samples,), optional
         1/σ_k² where measurement errors are known, and then ``variance`` is 1.
     geometry : Geometry
-        Of the novelty behind *distinct*; its intercept is always free.
+        Of the novelty behind *distinct*; its intercept is always free, and where the inputs lie on a curve or surface
+        the default takes slopes along it.
     tau : float
         Threshold of *distinct*.
 
@@ -149,6 +152,8 @@ def term_verdicts(
     >>> [v.distinct for v in term_verdicts(additive_terms(parse("3*x0 + 2")).terms, as_sample(celsius + 273.15))]
     ['yes', 'constant']
     """
+    if replace(geometry, intercept="term") == DEFAULT_GEOMETRY and tangent_frame(sample).is_lower:
+        geometry = replace(geometry, coordinates="tangent")
     found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
     if found.status is not Status.OK:
         return (NO_VERDICT,) * len(terms)
@@ -274,10 +279,12 @@ def _is_resolved(rows: FloatArray, scales: FloatArray) -> npt.NDArray[np.bool_]:
     ----------
     rows : ndarray of shape (m, 1 + d, n)
     """
-    peak = np.abs(rows).max(axis=(1, 2), initial=0.0)[:, None, None]
-    unit = rows / np.where(peak == 0.0, 1.0, peak)
+    with np.errstate(over="ignore", invalid="ignore"):
+        weighted = rows * np.concatenate([[1.0], scales])[:, None]
+        peak = np.abs(weighted).max(axis=(1, 2), initial=0.0)[:, None, None]
+        unit = weighted / np.where(peak == 0.0, 1.0, peak)
     spread = unit[:, 0].std(axis=1)
-    slope = np.sqrt(np.mean(np.einsum("mdn,mdn,d->mn", unit[:, 1:], unit[:, 1:], scales**2), axis=1))
+    slope = np.sqrt(np.mean(np.square(unit[:, 1:]).sum(axis=1), axis=1))
     return np.asarray(slope * math.sqrt(12.0) / rows.shape[2] <= RESOLVED * spread)
 
 

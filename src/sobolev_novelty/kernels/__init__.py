@@ -18,7 +18,7 @@ from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
-from sobolev_novelty.kernels.numpy_novelty import Novelties
+from sobolev_novelty.kernels.numpy_novelty import Novelties, fill_in, no_novelties
 from sobolev_novelty.kernels.program import Programs, compile_programs, unique, with_constants
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "backend",
     "compile_programs",
     "derivatives",
+    "fill_in",
     "fit",
     "jacobians",
+    "no_novelties",
     "novelties",
     "with_constants",
 ]

@@ -311,7 +311,9 @@ def rows_text(data: Data) -> str:
 def geometry_text(data: Data) -> str:
     """Order and coordinates, in words."""
     measured = ("values", "values and slopes", "values, slopes and curvatures")[data["order"]]
-    along = "standardized inputs" if data["coordinates"] == "standardized" else "raw inputs"
+    along = {"standardized": "standardized inputs", "raw": "raw inputs", "path": "the path of the rows"}.get(
+        data["coordinates"], "the data"
+    )
     where = f" along {along}" if data["order"] else ""
     weights = data["weights"]
     unequal = "" if all(w == 1.0 for w in weights) else f", weights {', '.join(number(w) for w in weights)}"

@@ -81,6 +81,7 @@ def report_table(data: Data, width: int = 100) -> Group:
         parts.append(_table(data, _Layout.of(data, width)))
     parts.append(Text(verdict(data), style="bold"))
     parts += _explanations(data)
+    parts += _views(data)
     parts += [Text(f"Note: {plain(note)}", style="yellow") for note in data["notes"]]
     footer = f"{rows_text(data)} Distinct: ν above {threshold_text(data)}, intercept free; {geometry_text(data)}."
     parts.append(Text(footer, style="dim"))
@@ -173,6 +174,19 @@ def _bar(nu: float | None, tau: float, style: str, n_cells: int) -> Text:
         else:
             bar.append("━" if cell < filled else "╌", style=style if cell < filled else "dim")
     return bar
+
+
+def _views(data: Data) -> list[Text | Table]:
+    """Novelty by values, along the data and with all slopes, where the inputs lie on a curve or surface."""
+    if not data["views"]:
+        return []
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("ν, intercept free", overflow="fold")
+    for name in data["views"]:
+        table.add_column({"values": "values", "tangent": "along the data", "full": "all slopes"}[name], justify="right")
+    for i, term in enumerate(data["terms"]):
+        table.add_row(shorten(term["term"], 60), *(novelty_text(nu[i]) for nu in data["views"].values()))
+    return [table]
 
 
 def _explanations(data: Data) -> list[Text]:

@@ -45,7 +45,7 @@ DEFAULT_MAX_COMPLEXITY = 60
 
 
 class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Find an equation for data, with terms that the data support.
+    """Find an equation for data, preferring terms that the others cannot imitate.
 
     Parameters
     ----------

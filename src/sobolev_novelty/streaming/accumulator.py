@@ -90,6 +90,11 @@ class NoveltyAccumulator:
     ) -> None:
         check_tau(tau)
         self._geometry = Geometry(order, three_weights(weights), coordinates, intercept)
+        if self._geometry.is_along_data:
+            raise ParameterError(
+                "'coordinates' must be 'standardized' or 'raw' for rows in blocks: directions of the data need all of "
+                f"them. Got '{coordinates}'."
+            )
         self._tau = float(tau)
         self._is_list = isinstance(equation, list | tuple)
         self._equation = tuple(_part(p) for p in equation) if self._is_list else (_part(equation),)

@@ -195,4 +195,8 @@ def verdicts_of_summary(
     free = replace(geometry, intercept="free")
     result = residuals_of_summary(found, free)
     nu = without_intercept(result.nu, result.lengths, free)
-    return verdicts_of_factor(found.factors[0, 1:, 1:], coefficients, nu, tau)
+    R = found.factors[0]
+    peak = np.abs(R).max(axis=0, initial=0.0)
+    unit = R / np.where(peak == 0.0, 1.0, peak)
+    values = zero_where_constant(unit[1:], np.linalg.norm(unit, axis=0)) * peak
+    return verdicts_of_factor(values[:, 1:], coefficients, nu, tau)
