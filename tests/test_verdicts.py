@@ -187,7 +187,7 @@ def test_misuse_is_refused() -> None:
 
 def test_streamed_rows_get_the_words_that_need_no_target() -> None:
     rng = np.random.default_rng(6)
-    X = rng.uniform(0.5, 2.0, (300, 2)) + [0.0, 100.0]
+    X = rng.uniform(0.5, 2.0, (300, 2)) + np.array([0.0, 100.0])
     equation = "2*x0 + sin(x0) + 3*x1 + 0.001*x0*x1 - 7"
     streamed, whole = sn.novelty_of_chunks(equation, np.split(X, 3)), sn.novelty(equation, X)
     assert words(streamed) == words(whole)

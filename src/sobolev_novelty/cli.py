@@ -94,6 +94,12 @@ def report(
     written: FormatOptions,
     measure: MeasureOptions,
     raw: Annotated[bool, typer.Option("--raw", help="Derivatives along raw, not standardized, inputs.")] = False,
+    tangent: Annotated[
+        bool, typer.Option("--tangent", help="Derivatives along the data only, for inputs on a curve or surface.")
+    ] = False,
+    free: Annotated[
+        bool, typer.Option("--free-intercept", help="Take the constant out of every term before novelty is measured.")
+    ] = False,
     bootstrap: Annotated[int, typer.Option(help="Resamples for intervals; 0 for none.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     chunk_rows: Annotated[
@@ -118,7 +124,10 @@ def report(
             raise ParameterError("--latex and --json cannot be combined. Choose one.")
         paths = [*(out or []), *(path for path in (html, plot) if path is not None)]
         _check_report_paths(paths)
-        options = measure.arguments() | {"coordinates": "raw" if raw else "standardized"}
+        if raw and tangent:
+            raise ParameterError("--raw and --tangent cannot be combined. Choose one.")
+        options = measure.arguments() | {"coordinates": "raw" if raw else "tangent" if tangent else "standardized"}
+        options["intercept"] = "free" if free else "term"
         found = _report(equation, written, options, bootstrap=bootstrap, seed=seed, chunk_rows=chunk_rows)
         if as_json:
             print_json(found.to_dict())

@@ -267,8 +267,8 @@ class NoveltyReport:
     def statistics(self) -> pd.DataFrame:
         """What statisticians look for: VIF, condition index with variance proportion (Belsley), and bits saved.
 
-        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, and ``proportion``
-        how much: a relation between terms is harmful where an index above 30 has more than half of two of them.
+        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, ``proportion`` how
+        much: a relation between terms is harmful where an index above 30 has more than half of two of them.
         :func:`sobolev_novelty.least_squares.collinearity` has the whole matrix. ``bits`` needs a target.
         """
         import pandas as pd
