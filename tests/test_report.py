@@ -360,7 +360,7 @@ def test_an_equation_comes_as_text_sympy_expression_or_list() -> None:
         ({"tau": float("nan")}, "'tau' must lie between 0 and 1. Got nan."),
         ({"weights": (1.0, -1.0)}, "'weights' must be three positive numbers"),
         ({"weights": (1.0,) * 4}, r"'weights' takes at most three numbers \(λ0, λ1, λ2\). Got 4."),
-        ({"coordinates": "polar"}, "'coordinates' must be 'standardized' or 'raw'. Got 'polar'."),
+        ({"coordinates": "polar"}, "'coordinates' must be one of standardized, raw, tangent, path. Got 'polar'."),
         ({"n_bootstrap": -1}, "'n_bootstrap' must be at least 0. Got -1."),
     ],
 )

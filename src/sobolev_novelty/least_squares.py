@@ -142,8 +142,8 @@ def fit_columns(
     --------
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> found = fit_columns(np.array([x, x**2]), 3.0 * x + 1.0)
-    >>> found.coefficients.round(6).tolist(), bool(found.drop_one[1] < 1e-20)
-    ([3.0, 0.0], True)
+    >>> float(found.coefficients[0].round(6)), bool(found.drop_one[1] < 1e-20)
+    (3.0, True)
     """
     n = columns.shape[1]
     w = np.ones(n) if weights is None else weights
@@ -179,10 +179,24 @@ class Collinearity:
         relation between terms is harmful where two of its proportions are above one half.
     proportions : ndarray of shape (m + 1, m + 1)
         Row k: the share of each coefficient's variance, intercept first, that belongs to index k. Columns add up to 1.
+    inflation : ndarray of shape (m,)
+        VIF of each term.
     """
 
     indices: FloatArray
     proportions: FloatArray
+    inflation: FloatArray
+
+    def by_term(self) -> dict[str, FloatArray]:
+        """VIF, and the index and share that most of the variance of each term belongs to; ``nan`` for a constant."""
+        share = np.nan_to_num(self.proportions[:, 1:])
+        is_live = np.isfinite(self.proportions[0, 1:])
+        numbers = {
+            "VIF": self.inflation,
+            "condition_index": self.indices[share.argmax(axis=0)],
+            "proportion": share.max(axis=0),
+        }
+        return {name: np.where(is_live, values, np.nan) for name, values in numbers.items()}
 
 
 def collinearity(columns: FloatArray) -> Collinearity:
@@ -208,4 +222,4 @@ def collinearity(columns: FloatArray) -> Collinearity:
     m = len(columns) + 1
     proportions = np.full((len(s), m), np.nan)  # a term that is constant is part of the intercept
     proportions[:, [0, *(k + 1 for k in live)]] = share
-    return Collinearity(indices, proportions)
+    return Collinearity(indices, proportions, fit_columns(columns, columns.sum(axis=0)).variance_inflation)

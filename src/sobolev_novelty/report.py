@@ -25,8 +25,8 @@ from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
-from sobolev_novelty.least_squares import collinearity, fit_columns
-from sobolev_novelty.progress import OnProgress, silent, tracked
+from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import summary_of
 from sobolev_novelty.report_source import (
@@ -37,6 +37,7 @@ from sobolev_novelty.report_source import (
     candidate_scale,
     null_note,
 )
+from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.tangent import Frame
 from sobolev_novelty.terms import Term
@@ -50,25 +51,6 @@ if TYPE_CHECKING:
 TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """Spread of the novelties over resampled rows.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_terms,)
-        Bounds of the interval that holds ``level`` of the resampled novelties.
-    stability : ndarray of shape (n_terms,)
-        Share of the resamples in which the verdict is the reported one.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    stability: FloatArray
-    level: float
-    n_resamples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,28 +249,18 @@ class NoveltyReport:
     def statistics(self) -> pd.DataFrame:
         """What statisticians look for: VIF, condition index with variance proportion (Belsley), and bits saved.
 
-        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, ``proportion`` how
-        much: a relation between terms is harmful where an index above 30 has more than half of two of them.
-        :func:`sobolev_novelty.least_squares.collinearity` has the whole matrix. ``bits`` needs a target.
+        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, ``proportion``
+        how much (:func:`sobolev_novelty.least_squares.collinearity` has all of them); ``bits`` needs a target.
         """
         import pandas as pd
 
         columns = self.source.columns() if self.status is Status.OK else None
         if columns is None:
             raise ParameterError("The statistics need the rows, which this report has not kept. Give fewer rows.")
-        found = collinearity(columns)
-        share = np.nan_to_num(found.proportions[:, 1:])
-        worst = share.argmax(axis=0)
-        is_live = np.isfinite(found.proportions[0, 1:])
-        table = pd.DataFrame(
-            {
-                "term": list(self.labels),
-                "VIF": np.where(is_live, fit_columns(columns, self.coefficients @ columns).variance_inflation, np.nan),
-                "condition_index": np.where(is_live, found.indices[worst], np.nan),
-                "proportion": np.where(is_live, share.max(axis=0), np.nan),
-            }
+        found = collinearity(columns).by_term()
+        return pd.DataFrame(
+            {"term": list(self.labels), **found, "bits": _floats(verdict.bits for verdict in self.verdicts)}
         )
-        return table.assign(bits=_floats(verdict.bits for verdict in self.verdicts))
 
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
@@ -566,16 +538,8 @@ def _with_bootstrap(
     if n_resamples == 0 or report.status is not Status.OK:
         return report
     rng = np.random.default_rng(random_state)
-    n = report.n_used
-    m = len(report)
-    # (blocks, samples, components, terms): a resample picks whole samples.
-    cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    resamples = tracked(range(n_resamples), on_progress, "resampling")
-    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
-    level = 0.95
-    lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    stability = np.mean((draws > report.tau) == report.qualified, axis=0)
-    bootstrap = Bootstrap(lower, upper, stability, level, n_resamples)
+    is_free = report.geometry.is_free
+    bootstrap = resampled(found, report.qualified, report.tau, is_free, n_resamples, rng, on_progress)
     return replace(report, bootstrap=bootstrap)
 
 
