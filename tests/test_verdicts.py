@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,16 @@ def test_known_errors_replace_those_of_the_residual() -> None:
         known = sn.novelty("3*x0 + 2", celsius, y, sigma=sigma).verdicts[0]
         assert known.t is not None and estimated.t is not None
         np.testing.assert_allclose(known.t, estimated.t / 2.0, rtol=0.1)
+
+
+def test_an_interval_can_take_determined_away_but_not_give_it() -> None:
+    celsius, y = weather()
+    report = sn.novelty("3*x0 + 2", celsius, y)
+    open_above = replace(report, given_intervals=((2.9, np.inf, "one-sided"), None))
+    assert open_above.verdicts[0].determined == "one-sided" and "not determined" in open_above.summary
+    assert replace(report, given_intervals=((2.9, 3.1, "determined"), None)).verdicts[0].determined == "yes"
+    idle = TermVerdict("yes", 1.0, "no", 0.0, 100.0, determined="no", t=1.0, chance=0.0)
+    assert idle.with_interval(0.1, 0.2, "determined").determined == "no"
 
 
 def test_misuse_is_refused() -> None:

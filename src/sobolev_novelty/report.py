@@ -108,6 +108,7 @@ class NoveltyReport:
     given_labels: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
     given_notes: tuple[str, ...] = ()
+    given_intervals: tuple[tuple[float, float, str] | None, ...] = ()  # low, high, word for each coefficient
 
     def __len__(self) -> int:
         return len(self.nu)
@@ -191,8 +192,11 @@ class NoveltyReport:
     @cached_property
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """Three words on each term, distinct, needed and determined, with their numbers; worked out when asked for."""
-        found = self.source.verdicts() if self.status is Status.OK else ()
-        return found or (NO_VERDICT,) * len(self)
+        found = (self.source.verdicts() if self.status is Status.OK else ()) or (NO_VERDICT,) * len(self)
+        if not self.given_intervals:
+            return found
+        each = zip(found, self.given_intervals, strict=True)
+        return tuple(v if interval is None else v.with_interval(*interval) for v, interval in each)
 
     @property
     def summary(self) -> str:
@@ -539,7 +543,9 @@ def _with_bootstrap(
         return report
     rng = np.random.default_rng(random_state)
     is_free = report.geometry.is_free
-    bootstrap = resampled(found, report.qualified, report.tau, is_free, n_resamples, rng, on_progress)
+    bootstrap = resampled(
+        found, report.qualified, rng, tau=report.tau, is_free=is_free, n_resamples=n_resamples, on_progress=on_progress
+    )
     return replace(report, bootstrap=bootstrap)
 
 

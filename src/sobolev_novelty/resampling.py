@@ -38,10 +38,11 @@ class Bootstrap:
 def resampled(
     found: Signatures,
     qualified: npt.NDArray[np.bool_],
+    rng: np.random.Generator,
+    *,
     tau: float,
     is_free: bool,
     n_resamples: int,
-    rng: np.random.Generator,
     on_progress: OnProgress,
 ) -> Bootstrap:
     """Novelties of whole samples drawn with replacement."""

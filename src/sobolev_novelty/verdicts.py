@@ -71,7 +71,7 @@ class TermVerdict:
     rows : float
         Rows the term rests on: (Σ z²)² / Σ z⁴ of its centred values.
     determined : str or None
-        ``yes`` or ``no``; one-sided or flat where an interval says so.
+        ``yes`` or ``no``; ``one-sided`` or ``flat`` where an interval says so.
     interval : (float, float) or None
         Of the coefficient.
     t, chance, bits, error_increase : float or None
@@ -109,6 +109,20 @@ class TermVerdict:
         if self.t is None or self.chance is None:
             return min(nu / TAU_ID, needed)
         return min(max(nu / TAU_ID, self.t / STANDS_OUT), needed, (self.t - self.chance) / STANDS_OUT)
+
+    def with_interval(self, low: float, high: float, word: str) -> TermVerdict:
+        """The verdict with an interval of the coefficient; ``word`` is determined, one-sided or flat.
+
+        An interval can take *determined* away, but not give it to a term that stands out no more than chance would.
+
+        Examples
+        --------
+        >>> found = TermVerdict("yes", 1.0, "yes", 0.5, 100.0, determined="yes")
+        >>> found.with_interval(-1.0, math.inf, "one-sided").determined
+        'one-sided'
+        """
+        kept = self.determined if word == "determined" else word
+        return replace(self, interval=(low, high), determined="no" if self.determined == "no" else kept or "yes")
 
     @property
     def is_good(self) -> bool:
