@@ -1,4 +1,4 @@
-"""Which terms of an equation does the data support? One call, one picture, one page."""
+"""Which terms of an equation do the data tell apart? One call, one picture, one page."""
 
 # %%
 import tempfile

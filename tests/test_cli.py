@@ -44,7 +44,7 @@ def _one_line(result: Result, message: str) -> None:
 def test_report_prints_the_verdict_and_what_was_left_out(run: Run, table: Path) -> None:
     result = run("report", BLOATED, table, "--target", "y")
     assert result.exit_code == 0, result.output
-    assert "1 of 3 terms is supported" in result.stdout
+    assert "1 of 3 terms is distinct" in result.stdout
     assert "Column 'name' is not numeric ('text' in data row 1): it is left out." in " ".join(result.stdout.split())
     assert "\x1b" not in result.stdout
 
@@ -77,7 +77,7 @@ def test_report_writes_page_and_figures(run: Run, table: Path, tmp_path: Path) -
     assert paths["png"].read_bytes().startswith(b"\x89PNG") and b"<svg" in paths["svg"].read_bytes()
     assert paths["tex"].read_text(encoding="utf-8").startswith(r"\begin{tabular}")
     assert json.loads(paths["json"].read_text(encoding="utf-8"))["n_qualified"] == 1
-    assert "1 of 3 terms is supported" in paths["txt"].read_text(encoding="utf-8")
+    assert "1 of 3 terms is distinct" in paths["txt"].read_text(encoding="utf-8")
 
 
 def test_old_spellings_of_out_still_work(run: Run, table: Path, tmp_path: Path) -> None:
@@ -271,9 +271,9 @@ def test_demo_shows_prunes_and_writes_a_page(run: Run, tmp_path: Path) -> None:
     assert by_title["The same formula on wider data"]["report"]["n_qualified"] == 4
     assert by_title["Pruning"]["deleted"] == ["x**3", "x"]
     assert by_title["The corpus filter"]["accepted"] == [False, True]
-    assert "Which terms does your data support?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
+    assert "Which terms do your data tell apart?" in (tmp_path / "demo.html").read_text(encoding="utf-8")
     case = by_title["Known laws"]
-    assert (case["n_tasks"], case["n_multi_term"], case["n_terms"], case["n_supported"]) == (133, 41, 94, 87)
+    assert (case["n_tasks"], case["n_multi_term"], case["n_terms"], case["n_qualified"]) == (133, 41, 94, 87)
 
 
 def test_a_process_of_its_own(table: Path) -> None:

@@ -63,7 +63,7 @@ def test_novelties_of_a_population_equal_the_definition(
     monkeypatch.setattr(numpy_novelty, "derivatives", kernels.derivatives)
     distinct, members = unique(programs)
     factors = Geometry(order).block_factors(X.std(axis=1))
-    reference = numpy_novelty.novelties(distinct, members, offsets, X, factors, order, False)
+    reference = numpy_novelty.novelties(distinct, members, offsets, X, factors, Geometry(order), False)
     np.testing.assert_array_equal(ours.status, reference.status)
     np.testing.assert_array_equal(ours.rows, reference.rows)
     assert (ours.status == Status.OK.code).sum() >= 10

@@ -76,7 +76,7 @@ def test_the_page_is_well_formed_and_complete(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
     text = "".join(_checked(page).text)
     for part in (
-        "2 of 5 terms are supported",
+        "2 of 5 terms are distinct",
         "190 of 200 rows were used",
         "What the numbers mean",
         "Which terms rebuild which",

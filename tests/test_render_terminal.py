@@ -39,7 +39,7 @@ def test_text_fits_the_width_and_has_no_colour_codes(width: int) -> None:
 def test_text_says_verdict_rows_threshold_and_geometry() -> None:
     text = terminal.report_text(novelty(BLOATED, X).to_dict(), 200)
     for part in (
-        "2 of 5 terms are supported",
+        "2 of 5 terms are distinct",
         "190 of 200 rows",
         "a term's value is not finite",
         "1/√10",

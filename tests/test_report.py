@@ -296,7 +296,8 @@ def test_whole_samples_are_resampled_for_tensor_terms() -> None:
 
 def test_the_table_has_one_row_a_term() -> None:
     table = novelty("2*x0 - 3*x1", inputs(0)).table
-    assert list(table.columns) == ["term", "coefficient", "novelty", "inflation", "contribution", "qualified"]
+    paper = ["term", "coefficient", "novelty", "inflation", "contribution", "qualified"]
+    assert list(table.columns) == [*paper, "distinct", "nu_free", "needed", "loss"]
     assert table["term"].tolist() == ["x0", "x1"]
     assert table["coefficient"].tolist() == [2.0, -3.0]
 
@@ -359,7 +360,7 @@ def test_an_equation_comes_as_text_sympy_expression_or_list() -> None:
         ({"tau": float("nan")}, "'tau' must lie between 0 and 1. Got nan."),
         ({"weights": (1.0, -1.0)}, "'weights' must be three positive numbers"),
         ({"weights": (1.0,) * 4}, r"'weights' takes at most three numbers \(λ0, λ1, λ2\). Got 4."),
-        ({"coordinates": "polar"}, "'coordinates' must be 'standardized' or 'raw'. Got 'polar'."),
+        ({"coordinates": "polar"}, "'coordinates' must be one of standardized, raw, tangent, path. Got 'polar'."),
         ({"n_bootstrap": -1}, "'n_bootstrap' must be at least 0. Got -1."),
     ],
 )

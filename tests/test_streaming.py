@@ -46,12 +46,14 @@ def _merged(parts: list[NoveltyAccumulator], rng: np.random.Generator) -> Novelt
     cuts=st.lists(st.integers(0, 400), max_size=6),
     order=st.integers(0, 2),
     coordinates=st.sampled_from(["standardized", "raw"]),
+    intercept=st.sampled_from(["term", "free"]),
 )
 def test_any_split_and_any_merge_order_give_the_report_of_all_rows(
-    equation: str, seed: int, cuts: list[int], order: int, coordinates: str
+    equation: str, seed: int, cuts: list[int], order: int, coordinates: str, intercept: str
 ) -> None:
     X = rows_with_holes(seed)
     options: dict[str, Any] = {"order": order, "coordinates": coordinates, "weights": (1.0, 2.0, 0.5)}
+    options["intercept"] = intercept
     whole = report.novelty(equation, X, **options)
     blocks = np.split(X, sorted(cuts))
     assert_same(novelty_of_chunks(equation, blocks, **options), whole)
@@ -193,8 +195,9 @@ def test_an_accumulator_survives_storage(equation: Any, trip: str) -> None:
             return NoveltyAccumulator.from_bytes(found.to_bytes())
         return pickle.loads(pickle.dumps(found))
 
-    found = travelled(travelled(NoveltyAccumulator(equation, order=2)).update(X[:150])).update(X[150:])
-    assert_same(found.report(), report.novelty(equation, X, order=2))
+    options: dict[str, Any] = {"order": 2, "intercept": "free"}
+    found = travelled(travelled(NoveltyAccumulator(equation, **options)).update(X[:150])).update(X[150:])
+    assert_same(found.report(), report.novelty(equation, X, **options))
     assert "n_samples=400" in repr(found)
 
 
@@ -209,7 +212,7 @@ def test_foreign_bytes_are_refused() -> None:
         with pytest.raises(DataError, match="not an accumulator"):
             NoveltyAccumulator.from_bytes(data)
     with pytest.raises(DataError, match="has format 99"):
-        NoveltyAccumulator.from_bytes(good.replace(b'"format": 1', b'"format": 99'))
+        NoveltyAccumulator.from_bytes(good.replace(b'"format": 2', b'"format": 99'))
 
 
 def test_the_numpy_kernel_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,8 @@ def test_an_array_gives_the_report_of_its_rows(chunks: tuple[int, int], seed: in
 def test_options_reach_the_blocks() -> None:
     X = np.abs(rows_with_holes(1)) + 0.1
     options: dict[str, Any] = {
-        "names": ["a", "b", "c"], "order": 2, "weights": (1.0, 0.5), "coordinates": "raw", "tau": 0.5,
+        "names": ["a", "b", "c"], "order": 2, "weights": (1.0, 0.5), "coordinates": "raw", "intercept": "free",
+        "tau": 0.5,
     }  # fmt: skip
     found = sn.novelty("a*b + c", da.from_array(X, chunks=(90, 3)), **options)
     assert_same(found, report.novelty("a*b + c", X, **options))

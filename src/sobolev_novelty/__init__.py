@@ -1,4 +1,4 @@
-"""Sobolev Novelty: which terms of an equation does the data support?
+"""Sobolev Novelty: which terms of an equation are distinct, needed and determined by the data?
 
 >>> import sobolev_novelty as sn
 >>> report = sn.novelty("x0 + sin(x0)", [[i / 50 - 1] for i in range(100)])

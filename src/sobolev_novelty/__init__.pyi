@@ -53,5 +53,6 @@ from sobolev_novelty.search.regressor import SymbolicRegressor as SymbolicRegres
 from sobolev_novelty.streaming import novelty_of_chunks as novelty_of_chunks
 from sobolev_novelty.streaming.accumulator import NoveltyAccumulator as NoveltyAccumulator
 from sobolev_novelty.terms import Term as Term, additive_terms as additive_terms, sum_of_terms as sum_of_terms
+from sobolev_novelty.verdicts import TermVerdict as TermVerdict
 
 __version__: str

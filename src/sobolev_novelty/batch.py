@@ -13,8 +13,9 @@ from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
+from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
 
 
@@ -26,7 +27,7 @@ class TermNovelties:
     ----------
     terms : tuple of Term
     nu : ndarray of shape (n_terms,)
-        ``nan`` where ``status`` is not OK.
+        ``nan`` where ``status`` is not OK, and, with a free intercept, for terms that are constant on the rows.
     lengths : ndarray of shape (n_terms,)
         ‖Ψ(φ_i)‖, without the common factor 1/σ_s of Eq. 1.
     status : Status
@@ -46,7 +47,8 @@ class TermNovelties:
     @property
     def contribution(self) -> FloatArray:
         """|b| ν ‖Ψ‖, what deleting a term and refitting the others costs, up to the common factor 1/σ_s."""
-        return np.abs([term.coefficient for term in self.terms]) * self.nu * self.lengths
+        cost = np.abs([term.coefficient for term in self.terms]) * self.nu * self.lengths
+        return np.where(self.lengths == 0.0, 0.0, cost)
 
     def penalty(self, tau: float = TAU_ID) -> float:
         """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
@@ -67,6 +69,7 @@ def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
     """
     if not 0.0 < tau <= 1.0:
         raise ParameterError(f"'tau' must be above 0 and at most 1. Got {tau!r}.")
+    nu = nu[~np.isnan(nu)]  # an intercept that is free has no novelty
     return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
 
 
@@ -78,6 +81,7 @@ def novelties(
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     coordinates: str = "standardized",
+    intercept: str = "term",
     n_jobs: int = 1,
 ) -> list[TermNovelties]:
     """Sobolev Novelty of every term of many equations on the same inputs, in one call.
@@ -87,7 +91,7 @@ def novelties(
     equations : sequence of str, Expression, SymPy expression, or lists of terms
         Each is read as by :func:`sobolev_novelty.novelty`.
     X : array of shape (n_samples, n_features) or DataFrame
-    names, order, weights, coordinates
+    names, order, weights, coordinates, intercept
         See :func:`sobolev_novelty.novelty`.
     n_jobs : int
         Threads; the result does not depend on it.
@@ -100,7 +104,7 @@ def novelties(
     [[1.0, 1.0], [0.12, 0.12]]
     """
     sample = as_sample(X, names)
-    geometry = Geometry(order, three_weights(weights), coordinates)
+    geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     return novelties_of(
         [terms_of(equation, sample.names)[1] for equation in equations], sample, geometry, n_jobs=n_jobs
     )
@@ -117,7 +121,8 @@ def novelties_of(
         start, end = end, end + len(terms)
         results.append(
             TermNovelties(
-                tuple(terms), found.nu[start:end], found.lengths[start:end], found.status_of(c), n_used
+                tuple(terms), without_intercept(found.nu[start:end], found.lengths[start:end], geometry),
+                found.lengths[start:end], found.status_of(c), n_used,
             )
         )  # fmt: skip
     return results
@@ -132,6 +137,8 @@ def evaluated(
     n_jobs: int = 1,
 ) -> kernels.Novelties:
     """The kernel's answer; terms that candidates share are evaluated once."""
+    if geometry.is_along_data:
+        return _along_data(candidates, sample, geometry, with_triangles)
     places: dict[Expression, int] = {}
     members = [places.setdefault(term, len(places)) for terms in candidates for term in terms]
     return kernels.novelties(
@@ -144,6 +151,19 @@ def evaluated(
         with_triangles=with_triangles,
         n_threads=n_jobs,
     )
+
+
+def _along_data(
+    candidates: Sequence[Sequence[Expression]], sample: Sample, geometry: Geometry, with_triangles: bool
+) -> kernels.Novelties:
+    """The same from signatures: the kernel knows no directions that differ from row to row."""
+    offsets = np.cumsum([0, *map(len, candidates)], dtype=np.int64)
+    found, places = kernels.no_novelties(offsets, with_triangles=with_triangles)
+    for c, terms in enumerate(candidates):
+        kernels.fill_in(
+            found, c, slice(int(offsets[c]), int(offsets[c + 1])), places, signatures(terms, sample, geometry)
+        )
+    return found
 
 
 def normalised_factor(

@@ -42,7 +42,7 @@ REJECTED = 3
 
 app = typer.Typer(
     name="sobolev",
-    help="Which terms of your equation does your data support?",
+    help="Which terms of your equation are distinct, needed and determined by your data?",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -94,6 +94,12 @@ def report(
     written: FormatOptions,
     measure: MeasureOptions,
     raw: Annotated[bool, typer.Option("--raw", help="Derivatives along raw, not standardized, inputs.")] = False,
+    tangent: Annotated[
+        bool, typer.Option("--tangent", help="Derivatives along the data only, for inputs on a curve or surface.")
+    ] = False,
+    free: Annotated[
+        bool, typer.Option("--free-intercept", help="Take the constant out of every term before novelty is measured.")
+    ] = False,
     bootstrap: Annotated[int, typer.Option(help="Resamples for intervals; 0 for none.")] = 0,
     seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     chunk_rows: Annotated[
@@ -110,7 +116,7 @@ def report(
     latex: Annotated[bool, typer.Option("--latex", hidden=True)] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say which terms of EQUATION the rows of DATA support."""
+    """Say which terms of EQUATION are distinct and needed on the rows of DATA and, with --target, determined."""
     from sobolev_novelty.output import write_or_rescue
 
     with one_line_errors(as_json):
@@ -118,7 +124,10 @@ def report(
             raise ParameterError("--latex and --json cannot be combined. Choose one.")
         paths = [*(out or []), *(path for path in (html, plot) if path is not None)]
         _check_report_paths(paths)
-        options = measure.arguments() | {"coordinates": "raw" if raw else "standardized"}
+        if raw and tangent:
+            raise ParameterError("--raw and --tangent cannot be combined. Choose one.")
+        options = measure.arguments() | {"coordinates": "raw" if raw else "tangent" if tangent else "standardized"}
+        options["intercept"] = "free" if free else "term"
         found = _report(equation, written, options, bootstrap=bootstrap, seed=seed, chunk_rows=chunk_rows)
         if as_json:
             print_json(found.to_dict())
@@ -182,7 +191,7 @@ def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]
 def prune(
     equation: EquationOptions, written: FormatOptions, measure: MeasureOptions, as_json: JsonOption = False
 ) -> None:
-    """Delete unsupported terms of EQUATION and refit the others, unless accuracy and length together get worse."""
+    """Delete terms of EQUATION that do not pay and refit the others, unless accuracy and length together get worse."""
     from sobolev_novelty.render.progress_bar import progress_bar
 
     with one_line_errors(as_json):
@@ -262,7 +271,7 @@ def fit(
     jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Find an equation for a table."""
+    """Find an equation for a table, preferring terms that the others cannot imitate."""
     from sobolev_novelty.search.loop import Budget
     from sobolev_novelty.search.regressor import SymbolicRegressor
     from sobolev_novelty.table_regression import fit_table
@@ -368,7 +377,7 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Which terms of your equation does your data support?"""
+    """Which terms of your equation are distinct, needed and determined by your data?"""
 
 
 app.add_typer(bench_app, name="bench")

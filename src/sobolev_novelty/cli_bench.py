@@ -162,6 +162,36 @@ def gap_command(
         _deliver(text, out)
 
 
+@bench_app.command("planted")
+def planted_command(
+    *,
+    store: Annotated[Path, typer.Option(help="JSON file with the cases; made where it is missing.")] = Path(
+        "results/planted.json"
+    ),
+    formulas: Annotated[
+        list[Path] | None, typer.Option(help="TOML files with laws beside the 133 white-box tasks; may be repeated.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of rows, noise and planted terms.")] = 0,
+    plain: Annotated[bool, typer.Option("--plain", help="Only planted terms without constants of their own.")] = False,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Plant terms beside those of known laws, and see which method tells them apart."""
+    from sobolev_novelty.bench.planted_run import load_planted, planted_table, render_planted, run_planted
+    from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
+    from sobolev_novelty.render.progress_bar import progress_bar
+
+    with one_line_errors(as_json):
+        if not store.exists():
+            tasks = [*whitebox_tasks(), *(task for path in formulas or [] for task in formula_tasks(path))]
+            with progress_bar("Planting") as on_progress:
+                content = run_planted(tasks, seed=seed, on_progress=on_progress)
+            store.parent.mkdir(parents=True, exist_ok=True)
+            store.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+        table = planted_table(load_planted(store), plain_only=plain)
+        _deliver(table.to_json(orient="records") if as_json else render_planted(table), out)
+
+
 @bench_app.command("page")
 def page_command(
     sources: Annotated[

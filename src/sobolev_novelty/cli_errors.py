@@ -16,8 +16,8 @@ from sobolev_novelty.errors import ParseError, SobolevError
 OPTIONS = {
     name: f"--{name}"
     for name in (
-        "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "level",
-        "operators", "order", "out", "retry", "select", "separator", "sigma", "solver", "target", "tau", "variables", "weights",
+        "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "level", "operators",
+        "order", "out", "retry", "select", "separator", "sigma", "solver", "target", "tau", "variables", "weights",
     )
 } | {
     "chunk_rows": "--chunk-rows", "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",

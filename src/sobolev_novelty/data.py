@@ -39,6 +39,7 @@ class Sample:
     X: FloatArray
     names: tuple[str, ...]
     _scales: list[FloatArray] = field(default_factory=list, init=False, repr=False)  # worked out when first asked for
+    memo: dict[object, object] = field(default_factory=dict, init=False, repr=False)  # what others worked out of it
 
     @property
     def n_features(self) -> int:

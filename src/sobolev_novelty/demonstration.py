@@ -70,7 +70,7 @@ def page(shown: Sequence[Case]) -> str:
     from sobolev_novelty.render.page import cases_page
 
     return cases_page(
-        "Which terms does your data support?",
+        "Which terms do your data tell apart?",
         "Short examples, from a law of physics to a formula that a search made too long.",
         [(c.title, c.words, None if c.report is None else c.report.to_dict(), c.output) for c in shown],
     )
@@ -154,7 +154,7 @@ def _filtered(sample: Sample) -> Case:
     ]
     return Case(
         "The corpus filter",
-        "Formulas for training a generative model pass only if all their terms are supported.",
+        "Formulas for training a generative model pass only if all their terms qualify.",
         None,
         "\n".join(lines),
         {"accepted": [bool(v) for v in verdicts]},
@@ -168,13 +168,13 @@ def _ground_truth(rng: np.random.Generator) -> Case:
         reports.append(novelty(task.expression, X, names=task.variables))
     several = [report for report in reports if len(report) > 1]
     n_terms = sum(len(report) for report in several)
-    n_supported = sum(int(report.qualified.sum()) for report in several)
-    numbers = {"n_tasks": len(reports), "n_multi_term": len(several), "n_terms": n_terms, "n_supported": n_supported}
+    n_qualified = sum(int(report.qualified.sum()) for report in several)
+    numbers = {"n_tasks": len(reports), "n_multi_term": len(several), "n_terms": n_terms, "n_qualified": n_qualified}
     return Case(
         "Known laws",
         "The equations of the Feynman and Strogatz collections, each on its own data: laws have few redundant terms.",
         None,
-        f"{len(reports)} equations, {len(several)} of them with more than one term: {n_supported} of their "
-        f"{n_terms} terms are supported ({n_supported / n_terms:.1%}).",
+        f"{len(reports)} equations, {len(several)} of them with more than one term: {n_qualified} of their "
+        f"{n_terms} terms qualify ({n_qualified / n_terms:.1%}).",
         numbers,
     )

@@ -13,12 +13,16 @@ Notation
 All terms of a candidate share the rows where every weighted value and derivative of every term is finite. Derivatives
 are along standardized inputs by default: ∂φ/∂x_j times the standard deviation of x_j. Matrices here leave σ_s out:
 novelty does not see it.
+
+With a *free intercept* the constant is projected out of every term. Its signature has ones in the value block and zeros
+elsewhere, so this centres the values over the rows used and leaves the derivatives alone. What is left does not change
+when an input or the target is counted from another origin, as far as the formula follows.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -29,6 +33,13 @@ from sobolev_novelty.errors import ParameterError
 
 #: Fewer common finite rows than this give no novelty (Appendix D.4).
 MIN_ROWS = 32
+#: A column of which centring leaves no more than this share is constant: the rest is rounding (ROUNDING of projection).
+CONSTANT_SHARE = 1e-13
+#: Whether the constant is a rival of the other terms, as in the paper, or projected out of all of them.
+INTERCEPTS = ("term", "free")
+#: Along what slopes are taken: the inputs, standardized or raw; the directions of the data at each row, from its
+#: neighbours; or the way from row to row, for rows in the order of a time.
+COORDINATES = ("standardized", "raw", "tangent", "path")
 
 
 class Status(Enum):
@@ -87,24 +98,43 @@ class Geometry:
         Highest derivative in the signature. The paper uses 1.
     weights : tuple of float
         λ₀, λ₁ and λ₂; those beyond ``order`` are not used.
-    coordinates : {"standardized", "raw"}
-        Whether derivatives are taken along inputs divided by their standard deviation.
+    coordinates : {"standardized", "raw", "tangent", "path"}
+        Whether derivatives are taken along inputs divided by their standard deviation, along inputs as they are, or
+        only along the data (:mod:`~sobolev_novelty.tangent`): on the tangent space of neighbouring rows, or from row
+        to row.
+    intercept : {"term", "free"}
+        Whether the constant is a term among others, as in the paper, or projected out of every term.
     """
 
     order: int = 1
     weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
     coordinates: str = "standardized"
+    intercept: str = "term"
 
     def __post_init__(self) -> None:
         check_order(self.order)
         if len(self.weights) != 3 or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
             raise ParameterError(f"'weights' must be three positive numbers (λ0, λ1, λ2). Got {self.weights!r}.")
-        if self.coordinates not in ("standardized", "raw"):
-            raise ParameterError(f"'coordinates' must be 'standardized' or 'raw'. Got {self.coordinates!r}.")
+        if self.coordinates not in COORDINATES:
+            raise ParameterError(f"'coordinates' must be one of {', '.join(COORDINATES)}. Got {self.coordinates!r}.")
+        if self.is_along_data and self.order > 1:
+            raise ParameterError(f"'order' must be 0 or 1 with coordinates='{self.coordinates}'. Got {self.order}.")
+        if self.intercept not in INTERCEPTS:
+            raise ParameterError(f"'intercept' must be 'term' or 'free'. Got {self.intercept!r}.")
+
+    @property
+    def is_free(self) -> bool:
+        """Whether the constant is projected out of every term."""
+        return self.intercept == "free"
+
+    @property
+    def is_along_data(self) -> bool:
+        """Whether slopes are taken along directions that differ from row to row."""
+        return self.coordinates in ("tangent", "path")
 
     def scales(self, sample: Sample) -> FloatArray:
         """Factor of each first derivative."""
-        return sample.scales() if self.coordinates == "standardized" else np.ones(sample.n_features)
+        return np.ones(sample.n_features) if self.coordinates == "raw" else sample.scales()
 
     def block_factors(self, scales: FloatArray) -> FloatArray:
         """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives."""
@@ -164,8 +194,8 @@ def status_of(n_terms: int, n_used: int) -> Status:
     return Status.OK if n_used >= MIN_ROWS else Status.TOO_FEW_ROWS
 
 
-def stacked(rows: FloatArray, factors: FloatArray) -> Signatures:
-    """Keep the common finite subset, weight the blocks, stack them.
+def stacked(rows: FloatArray, factors: FloatArray, *, is_free: bool = False) -> Signatures:
+    """Keep the common finite subset, weight the blocks, stack them; take the constant out where the intercept is free.
 
     Parameters
     ----------
@@ -182,4 +212,29 @@ def stacked(rows: FloatArray, factors: FloatArray) -> Signatures:
     n_used = int(finite.sum())
     kept = weighted if n_used == n_samples else weighted[:, :, finite]
     Psi = (kept / np.sqrt(max(n_used, 1))).reshape(m, int(np.prod(kept.shape[1:]))).T
-    return Signatures(Psi, rows[:, 0], finite, n_blocks)
+    found = Signatures(Psi, rows[:, 0], finite, n_blocks)
+    return replace(found, Psi=beside_constant(found)) if is_free and n_used else found
+
+
+def beside_constant(found: Signatures) -> FloatArray:
+    """Signatures less what the constant rebuilds of them; exactly zero for a term that is constant up to rounding.
+
+    Every component of a vector- or tensor-valued term has a constant of its own.
+    """
+    Psi, n_used, n_values = found.Psi, found.n_used, found.Psi.shape[0] // found.n_blocks
+    peak = np.abs(Psi).max(axis=0, initial=0.0)  # squares of 1e200 leave the range of floats
+    unit = Psi / np.where(peak == 0.0, 1.0, peak)
+    before = np.linalg.norm(unit, axis=0)
+    values = unit[:n_values].reshape(n_used, n_values // n_used, Psi.shape[1])  # (samples, components, terms)
+    unit[:n_values] = (values - values.mean(axis=0)).reshape(n_values, Psi.shape[1])
+    return np.asarray(zero_where_constant(unit, before) * peak)
+
+
+def zero_where_constant(columns: FloatArray, before: FloatArray) -> FloatArray:
+    """Columns beside the constant; zero where no more than rounding is left of the length that they had before."""
+    return np.where(np.linalg.norm(columns, axis=0) <= CONSTANT_SHARE * before, 0.0, columns)
+
+
+def without_intercept(nu: FloatArray, lengths: FloatArray, geometry: Geometry) -> FloatArray:
+    """Novelties, ``nan`` for terms that are constant on the rows where the intercept is free: they are part of it."""
+    return np.where(lengths == 0.0, np.nan, nu) if geometry.is_free else nu

@@ -48,7 +48,7 @@ class MatchedEquation:
 
     def report(self, **options: Any) -> NoveltyReport:
         """The novelty of every term, with the options of :func:`sobolev_novelty.novelty`; notes on the table first."""
-        found = novelty(self.expression, self.sample, **options)
+        found = novelty(self.expression, self.sample, self.y, **options)
         return replace(found, given_notes=self.notes)
 
     def prune(self, **options: Any) -> Slimmed:

@@ -11,8 +11,8 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,38 +25,33 @@ from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.progress import OnProgress, silent, tracked
-from sobolev_novelty.projection import TAU_ID, Residuals, residuals
-from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, candidate_scale, null_note
+from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
+from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.progress import OnProgress, silent
+from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
+from sobolev_novelty.render.sentences import summary_of
+from sobolev_novelty.report_source import (
+    SampledTerms,
+    Source,
+    WorkedOut,
+    as_known_target,
+    candidate_scale,
+    null_note,
+)
+from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
+from sobolev_novelty.tangent import Frame
 from sobolev_novelty.terms import Term
+from sobolev_novelty.verdicts import NO_VERDICT, TermVerdict, verdicts_of_factor
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+#: Numbers of a verdict that need a target.
+TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Bootstrap:
-    """Spread of the novelties over resampled rows.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_terms,)
-        Bounds of the interval that holds ``level`` of the resampled novelties.
-    stability : ndarray of shape (n_terms,)
-        Share of the resamples in which the verdict is the reported one.
-    """
-
-    lower: FloatArray
-    upper: FloatArray
-    stability: FloatArray
-    level: float
-    n_resamples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +109,7 @@ class NoveltyReport:
     given_labels: tuple[str, ...] = ()
     bootstrap: Bootstrap | None = None
     given_notes: tuple[str, ...] = ()
+    given_intervals: tuple[tuple[float, float, str] | None, ...] = ()  # low, high, word for each coefficient
 
     def __len__(self) -> int:
         return len(self.nu)
@@ -130,8 +126,8 @@ class NoveltyReport:
 
     @property
     def is_null(self) -> npt.NDArray[np.bool_]:
-        """Terms whose signature is zero on the sample."""
-        return np.asarray(self.norms == 0.0)
+        """Terms whose signature is zero on the sample; where the intercept is free, such a term is part of it."""
+        return np.asarray((self.norms == 0.0) & (not self.geometry.is_free))
 
     @cached_property
     def residuals(self) -> Residuals | None:
@@ -147,7 +143,29 @@ class NoveltyReport:
     def notes(self) -> tuple[str, ...]:
         """What a reader should know."""
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
-        return (*self.given_notes, *self.source.notes(self.status), *null)
+        curve = (self.frame.sentence,) if self.is_on_lower_dimension and self.frame is not None else ()
+        return (*self.given_notes, *self.source.notes(self.status), *null, *curve)
+
+    @cached_property
+    def frame(self) -> Frame | None:
+        """Dimension and directions of the inputs; None where the rows were not kept."""
+        return self.source.frame()
+
+    @property
+    def is_on_lower_dimension(self) -> bool:
+        """Whether the inputs lie on a curve or surface of lower dimension than their columns."""
+        return self.frame is not None and self.frame.is_lower
+
+    @cached_property
+    def views(self) -> pd.DataFrame:
+        """Novelty with a free intercept by values alone, with slopes along the data, and with all slopes.
+
+        Where the inputs lie on a curve, slopes that lead away from it tell terms apart that no row separates.
+        """
+        import pandas as pd
+
+        seen = self.source.views() if self.status is Status.OK else {}
+        return pd.DataFrame({"term": list(self.labels), **seen})
 
     @cached_property
     def problems(self) -> tuple[str, ...]:
@@ -176,7 +194,22 @@ class NoveltyReport:
     @property
     def contribution(self) -> FloatArray:
         """|b| ν ‖Ψ‖: what deleting the term and refitting the others costs, relative to the size of the expression."""
-        return np.asarray(np.abs(self.coefficients) * self.nu * self.lengths)
+        cost = np.abs(self.coefficients) * self.nu * self.lengths
+        return np.where(self.norms == 0.0, 0.0, cost)  # an intercept that is free has no novelty and costs nothing
+
+    @cached_property
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """Three words on each term, distinct, needed and determined, with their numbers; worked out when asked for."""
+        found = (self.source.verdicts() if self.status is Status.OK else ()) or (NO_VERDICT,) * len(self)
+        if not self.given_intervals:
+            return found
+        each = zip(found, self.given_intervals, strict=True)
+        return tuple(v if interval is None else v.with_interval(*interval) for v, interval in each)
+
+    @property
+    def summary(self) -> str:
+        """What the verdicts say, in a sentence or two."""
+        return summary_of(self.to_dict())
 
     @property
     def gram(self) -> FloatArray:
@@ -192,7 +225,11 @@ class NoveltyReport:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per term: term, coefficient, novelty, inflation, contribution, qualified; bootstrap if asked for."""
+        """One row per term: the words with their numbers, then novelty as the paper has it; bootstrap if asked for.
+
+        ``distinct`` with ``nu_free``, ``needed`` with ``loss`` and, with a target, ``determined`` with
+        ``relative_error``, and ``bits`` and ``error_increase``: see :class:`~sobolev_novelty.verdicts.TermVerdict`.
+        """
         import pandas as pd
 
         columns: dict[str, Any] = {
@@ -202,7 +239,16 @@ class NoveltyReport:
             "inflation": self.inflation,
             "contribution": self.contribution,
             "qualified": self.qualified,
+            "distinct": [verdict.distinct for verdict in self.verdicts],
+            "nu_free": [verdict.novelty for verdict in self.verdicts],
+            "needed": [verdict.needed for verdict in self.verdicts],
+            "loss": [verdict.loss for verdict in self.verdicts],
         }
+        if any(verdict.determined is not None for verdict in self.verdicts):
+            columns |= {
+                "determined": [verdict.determined for verdict in self.verdicts],
+                **{name: _floats(getattr(v, name) for v in self.verdicts) for name in TARGET_NUMBERS},
+            }
         if self.bootstrap is not None:
             columns |= {
                 "lower": self.bootstrap.lower,
@@ -210,6 +256,23 @@ class NoveltyReport:
                 "stability": self.bootstrap.stability,
             }
         return pd.DataFrame(columns)
+
+    @property
+    def statistics(self) -> pd.DataFrame:
+        """What statisticians look for: VIF, condition index with variance proportion (Belsley), and bits saved.
+
+        ``condition_index`` is the one that most of the variance of the term's coefficient belongs to, ``proportion``
+        how much (:func:`sobolev_novelty.least_squares.collinearity` has all of them); ``bits`` needs a target.
+        """
+        import pandas as pd
+
+        columns = self.source.columns() if self.status is Status.OK else None
+        if columns is None:
+            raise ParameterError("The statistics need the rows, which this report has not kept. Give fewer rows.")
+        found = collinearity(columns).by_term()
+        return pd.DataFrame(
+            {"term": list(self.labels), **found, "bits": _floats(verdict.bits for verdict in self.verdicts)}
+        )
 
     def explain(self, i: int) -> Explanation:
         """Which other terms rebuild term ``i``, with what weights, leaving what residual."""
@@ -240,12 +303,19 @@ class NoveltyReport:
             "order": self.geometry.order,
             "weights": list(self.geometry.weights[: self.geometry.order + 1]),
             "coordinates": self.geometry.coordinates,
+            "intercept": self.geometry.intercept,
             "n_qualified": int(self.qualified.sum()),
+            "has_target": any(verdict.determined is not None for verdict in self.verdicts),
             "terms": [self._term_dict(i) for i in range(len(self))],
             "gram": _rows(self.gram) if small else None,
             "reconstruction": _rows(self.reconstruction) if small else None,
+            "dimension": self.frame.dimension if self.is_on_lower_dimension and self.frame is not None else None,
+            "views": self._views_dict() if self.is_on_lower_dimension else None,
             "notes": [*self.notes, *self.problems],
         }
+
+    def _views_dict(self) -> dict[str, list[float | None]]:
+        return {name: [_number(v) for v in self.views[name]] for name in self.views.columns if name != "term"}
 
     def _term_dict(self, i: int) -> dict[str, Any]:
         has_novelty = self.status is Status.OK
@@ -258,7 +328,8 @@ class NoveltyReport:
             "contribution": _number(self.contribution[i]),
             "norm": _number(self.lengths[i]),
             "is_null": bool(self.is_null[i]),
-            "qualified": bool(self.qualified[i]) if has_novelty else None,
+            "qualified": bool(self.qualified[i]) if has_novelty and not np.isnan(self.nu[i]) else None,
+            "verdict": {name: _plain(value) for name, value in asdict(self.verdicts[i]).items()},
         }
         if self.bootstrap is not None:
             entry["interval"] = [_number(self.bootstrap.lower[i]), _number(self.bootstrap.upper[i])]
@@ -307,11 +378,14 @@ class NoveltyReport:
 def novelty(
     equation: Any,
     X: Any,
+    y: Any = None,
     *,
+    sigma: Any = None,
     names: Sequence[str] | None = None,
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     coordinates: str = "standardized",
+    intercept: str = "term",
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
@@ -325,16 +399,25 @@ def novelty(
         An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
         its coefficient).
     X : array of shape (n_samples, n_features) or DataFrame, of NumPy, pandas or Dask
-        The observed inputs. No target is needed. A Dask collection is read block by block where its blocks are; the
-        work runs on the active Dask scheduler or cluster.
+        The observed inputs. No target is needed for novelty. A Dask collection is read block by block where its blocks
+        are; the work runs on the active Dask scheduler or cluster.
+    y : array of shape (n_samples,), optional
+        What the equation was fitted to. With it the verdicts say what each term saves and whether its coefficient is
+        determined.
+    sigma : float or array of shape (n_samples,), optional
+        Measurement error of ``y``, one standard deviation; estimated from the residual where it is not given.
     names : sequence of str, optional
         Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
     order : {0, 1, 2}
         Highest derivative in the signature; 1 is the paper's.
     weights : tuple of float
         λ₀, λ₁ and λ₂.
-    coordinates : {"standardized", "raw"}
-        Whether derivatives are along standardized inputs.
+    coordinates : {"standardized", "raw", "tangent", "path"}
+        Whether slopes are along standardized inputs, along inputs as they are, or only along the data: where inputs lie
+        on a curve or surface (trajectories), on the tangent space of neighbouring rows, or from row to row in time.
+    intercept : {"term", "free"}
+        Whether the constant is a term among others, as in the paper, or projected out of every term: then ν does not
+        depend on where an input's origin lies, and a constant has no ν (``nan``).
     tau : float
         Threshold of the verdict; 1/√10 by default.
     n_bootstrap : int
@@ -356,12 +439,16 @@ def novelty(
     """
     check_tau(tau)
     if is_dask(X):
-        return _of_dask(equation, X, names, n_bootstrap, order=order, weights=weights, coordinates=coordinates, tau=tau)
+        options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
+        if y is not None or sigma is not None:
+            raise ParameterError("'y' needs the rows in memory: give a part that fits, X.compute(), or leave 'y' out.")
+        return _of_dask(equation, X, names, n_bootstrap, **options)
     sample = as_sample(X, names)
-    geometry = Geometry(order, three_weights(weights), coordinates)
+    target = as_known_target(y, sigma, sample.n_samples)
+    geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names)
     found = novelties_of([terms], sample, geometry)[0]
-    sampled = SampledTerms(sample, terms, geometry, notes)
+    sampled = SampledTerms(sample, terms, geometry, notes, target, tau)
     coefficients = np.array([term.coefficient for term in terms])
     is_small = sample.X.nbytes <= MAX_KEPT_BYTES
     report = NoveltyReport(
@@ -433,13 +520,22 @@ def novelty_of_arrays(
     check_tau(tau)
     dropped = {"a value or derivative is not finite": len(found.used) - found.n_used}
     result = residuals(found.Psi) if found.status is Status.OK else None
+    words = () if result is None else _words_of_arrays(found, replace(geometry, intercept="free"), b, tau)
     report = NoveltyReport(
         terms=None, coefficients=b, nu=np.full(m, np.nan) if result is None else result.nu,
         norms=np.full(m, np.nan) if result is None else result.lengths, status=found.status, n_samples=len(found.used),
         n_used=found.n_used, geometry=geometry, names=(), tau=tau, given_labels=texts,
-        source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped),
+        source=WorkedOut(result, candidate_scale(found.values[:, found.used], b), dropped, (), words),
     )  # fmt: skip
     return _with_bootstrap(report, found, n_bootstrap, random_state)
+
+
+def _words_of_arrays(found: Signatures, geometry: Geometry, b: FloatArray, tau: float) -> tuple[TermVerdict, ...]:
+    """The words that need no target; every component of a sample has an intercept of its own."""
+    free = beside_constant(found)
+    result = residuals(free)
+    nu = without_intercept(result.nu, result.lengths, geometry)
+    return verdicts_of_factor(factor(free[: free.shape[0] // found.n_blocks]), b, nu, tau)
 
 
 def _with_bootstrap(
@@ -454,17 +550,21 @@ def _with_bootstrap(
     if n_resamples == 0 or report.status is not Status.OK:
         return report
     rng = np.random.default_rng(random_state)
-    n = report.n_used
-    m = len(report)
-    # (blocks, samples, components, terms): a resample picks whole samples.
-    cube = found.Psi.reshape(found.n_blocks, n, -1, m)
-    resamples = tracked(range(n_resamples), on_progress, "resampling")
-    draws = np.array([residuals(cube[:, rng.integers(0, n, n)].reshape(-1, m)).nu for _ in resamples])
-    level = 0.95
-    lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    stability = np.mean((draws > report.tau) == report.qualified, axis=0)
-    bootstrap = Bootstrap(lower, upper, stability, level, n_resamples)
+    is_free = report.geometry.is_free
+    bootstrap = resampled(
+        found, report.qualified, rng, tau=report.tau, is_free=is_free, n_resamples=n_resamples, on_progress=on_progress
+    )
     return replace(report, bootstrap=bootstrap)
+
+
+def _floats(values: Iterable[float | None]) -> FloatArray:
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_number(part) for part in value]
+    return _number(value) if isinstance(value, float) else value
 
 
 def _number(value: float) -> float | None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.batch import novelties_of
+from sobolev_novelty.data import FloatArray, Sample, as_target
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.projection import Residuals, residuals
+from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
+from sobolev_novelty.tangent import Frame, tangent_frame
 from sobolev_novelty.terms import Term
+from sobolev_novelty.verdicts import TermVerdict, term_verdicts
 
 #: Why rows are not used, in the order in which a row is asked.
 DROP_REASONS = (
@@ -20,6 +24,49 @@ DROP_REASONS = (
     "a term's value is not finite",
     "a term's derivative is not finite",
 )
+
+
+#: Rows of a sample too large to be kept on which verdicts are found, at most.
+MAX_VERDICT_ROWS = 50_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Target:
+    """What the equation is meant to give, and how well each value is known.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,) or None
+        1/σ_k² where the measurement errors are known, and then ``variance`` is 1.
+    """
+
+    y: FloatArray
+    weights: FloatArray | None = None
+    variance: float | None = None
+
+    def rows(self, keep: npt.NDArray[Any]) -> Target:
+        """The target at some rows."""
+        return replace(self, y=self.y[keep], weights=None if self.weights is None else self.weights[keep])
+
+
+def as_known_target(y: Any, sigma: Any, n_samples: int) -> Target | None:
+    """A target with its measurement errors, checked; None where there is none."""
+    if y is None:
+        if sigma is not None:
+            raise ParameterError("'sigma' is the error of 'y': give 'y' as well.")
+        return None
+    target = as_target(y, n_samples)
+    if sigma is None:
+        return Target(target)
+    errors = as_target(np.full(n_samples, sigma) if np.ndim(sigma) == 0 else sigma, n_samples, "sigma")
+    if not (errors > 0.0).all():
+        raise DataError(f"'sigma' must be positive. Got {errors.min()!r} in row {int(errors.argmin())}.")
+    return Target(target, 1.0 / errors**2, 1.0)
+
+
+#: Why a row is not used where slopes are taken along the data.
+NO_DIRECTION = "no direction of the data or no finite derivative was found at it"
 
 
 class Source(Protocol):
@@ -37,6 +84,18 @@ class Source(Protocol):
     def notes(self, status: Status) -> tuple[str, ...]:
         """What a reader should know of the sample and of how the terms were split."""
 
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """The words on every term; empty where they cannot be given."""
+
+    def columns(self) -> FloatArray | None:
+        """Values of the terms at the rows used, (n_terms, n_used); None where the rows were not kept."""
+
+    def frame(self) -> Frame | None:
+        """Dimension and directions of the inputs; None where the rows are not at hand."""
+
+    def views(self) -> dict[str, FloatArray]:
+        """Novelty by values alone, with slopes along the data, and with all slopes; empty without rows."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkedOut:
@@ -46,6 +105,9 @@ class WorkedOut:
     size: float
     rows: dict[str, int]
     remarks: tuple[str, ...] = ()
+    words: tuple[TermVerdict, ...] = ()
+    directions: Frame | None = None
+    seen: dict[str, FloatArray] = field(default_factory=dict)
 
     def residuals(self) -> Residuals | None:
         """See :class:`Source`."""
@@ -63,6 +125,22 @@ class WorkedOut:
         """See :class:`Source`."""
         return self.remarks
 
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """See :class:`Source`."""
+        return self.words
+
+    def columns(self) -> FloatArray | None:
+        """See :class:`Source`."""
+        return None
+
+    def frame(self) -> Frame | None:
+        """See :class:`Source`."""
+        return self.directions
+
+    def views(self) -> dict[str, FloatArray]:
+        """See :class:`Source`."""
+        return self.seen
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledTerms:
@@ -72,6 +150,13 @@ class SampledTerms:
     terms: tuple[Term, ...]
     geometry: Geometry
     remarks: tuple[str, ...]
+    target: Target | None = None
+    tau: float = TAU_ID
+
+    def verdicts(self) -> tuple[TermVerdict, ...]:
+        """See :class:`Source`."""
+        known = () if self.target is None else (self.target.y, self.target.weights, self.target.variance)
+        return term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
 
     def signatures(self) -> Signatures:
         """The signatures themselves."""
@@ -94,8 +179,26 @@ class SampledTerms:
         bad_input = ~np.isfinite(self.sample.X[columns]).all(axis=0)
         bad_value = ~np.isfinite(found.values).all(axis=0) & ~bad_input
         bad_derivative = ~found.used & ~bad_value & ~bad_input
+        reasons = (*DROP_REASONS[:2], NO_DIRECTION if self.geometry.is_along_data else DROP_REASONS[2])
         rows = ((bad_input & ~found.used), bad_value, bad_derivative)
-        return {why: int(bad.sum()) for why, bad in zip(DROP_REASONS, rows, strict=True)}
+        return {why: int(bad.sum()) for why, bad in zip(reasons, rows, strict=True)}
+
+    def columns(self) -> FloatArray | None:
+        """See :class:`Source`."""
+        found = self.signatures()
+        return np.asarray(found.values[:, found.used])
+
+    def frame(self) -> Frame | None:
+        """See :class:`Source`."""
+        return tangent_frame(self.sample)
+
+    def views(self) -> dict[str, FloatArray]:
+        """See :class:`Source`."""
+        kinds = {"values": Geometry(0), "tangent": Geometry(coordinates="tangent"), "full": Geometry()}
+        return {
+            name: novelties_of([self.terms], self.sample, replace(kind, intercept="free"))[0].nu
+            for name, kind in kinds.items()
+        }
 
     def notes(self, status: Status) -> tuple[str, ...]:
         """See :class:`Source`."""
@@ -110,7 +213,21 @@ class SampledTerms:
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
         """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
-        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status))
+        thin = self.thinned()
+        words = thin.verdicts() if status is Status.OK else ()
+        frame = thin.frame()
+        seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
+        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen)
+
+    def thinned(self) -> SampledTerms:
+        """The same on evenly spaced rows, few enough for what is asked of single rows."""
+        step = -(-self.sample.n_samples // MAX_VERDICT_ROWS)
+        if step <= 1:
+            return self
+        rows = np.arange(0, self.sample.n_samples, step)
+        return replace(
+            self, sample=self.sample.rows(rows), target=None if self.target is None else self.target.rows(rows)
+        )
 
 
 def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:

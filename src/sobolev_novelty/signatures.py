@@ -12,6 +12,7 @@ from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
+from sobolev_novelty.tangent import frame_of
 
 
 def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY) -> Signatures:
@@ -22,9 +23,25 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
     expressions : sequence of Expression
         The terms φ_i, without coefficients.
     """
+    if geometry.is_along_data and geometry.order:
+        return _along_data(expressions, sample, geometry)
     rows = derivatives(expressions, sample, geometry.order)
     factors = geometry.block_factors(geometry.scales(sample))
-    return stacked(rows, factors)
+    return stacked(rows, factors, is_free=geometry.is_free)
+
+
+def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geometry) -> Signatures:
+    """Values, and slopes along the directions of the data; rows without a direction are not used."""
+    frame = frame_of(sample, geometry.coordinates)
+    rows = derivatives(expressions, sample, 1)
+    q = frame.directions.shape[1]
+    found = np.full((len(rows), 1 + q, sample.n_samples), np.nan)
+    found[:, 0] = rows[:, 0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        slopes = rows[:, 1:, frame.rows] * sample.scales()[:, None]
+        found[:, 1:, frame.rows] = np.einsum("mdn,nqd->mqn", slopes, frame.directions)
+    factors = np.sqrt([geometry.weights[0], *[geometry.weights[1] / max(q, 1)] * q])
+    return stacked(found, factors, is_free=geometry.is_free)
 
 
 def signatures_of_arrays(
@@ -66,7 +83,7 @@ def signatures_of_arrays(
             f"'geometry' has order {geometry.order}, but the arrays hold "
             f"{'values and gradients: give order 1' if gradients is not None else 'values only: give order 0'}."
         )
-    return stacked(rows, geometry.block_factors(factor))
+    return stacked(rows, geometry.block_factors(factor), is_free=geometry.is_free)
 
 
 def _float_array(source: Any, name: str, *, at_least: int) -> FloatArray:

@@ -18,7 +18,7 @@ from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
-from sobolev_novelty.kernels.numpy_novelty import Novelties
+from sobolev_novelty.kernels.numpy_novelty import Novelties, fill_in, no_novelties
 from sobolev_novelty.kernels.program import Programs, compile_programs, unique, with_constants
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "backend",
     "compile_programs",
     "derivatives",
+    "fill_in",
     "fit",
     "jacobians",
+    "no_novelties",
     "novelties",
     "with_constants",
 ]
@@ -138,7 +140,7 @@ def novelties(
     members : array of int, optional
         Indices of programs. Without it candidate ``c`` has the programs ``offsets[c]:offsets[c + 1]``.
     geometry : Geometry
-        Order, weights and coordinates of the signature.
+        Order, weights and coordinates of the signature, and whether the intercept is free.
     scales : array of shape (n_features,), optional
         Factor of each derivative; by default what the geometry says of these inputs.
     with_triangles : bool
@@ -158,8 +160,6 @@ def novelties(
     factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
     module = native()
     if module is not None:
-        return native_kernel.novelties(
-            module, programs, index, starts, X, factors, geometry.order, with_triangles, n_threads
-        )
+        return native_kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
-    return numpy_novelty.novelties(programs, index, starts, X, factors, geometry.order, with_triangles)
+    return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)

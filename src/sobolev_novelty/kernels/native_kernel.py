@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError
-from sobolev_novelty.geometry import MIN_ROWS, n_derivative_rows
+from sobolev_novelty.geometry import MIN_ROWS, Geometry, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
@@ -70,7 +70,7 @@ def novelties(
     offsets: OffsetArray,
     X: FloatArray,
     factors: FloatArray,
-    order: int,
+    geometry: Geometry,
     with_triangles: bool,
     n_threads: int,
 ) -> Novelties:
@@ -78,8 +78,8 @@ def novelties(
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     outputs = (found.nu, found.lengths, found.rows, found.status, found.triangles, places)
     _call(
-        module.novelties, _arrays(programs), members, offsets, X, factors, order, MIN_ROWS, RULES, *outputs, n_threads,
-        level(),
+        module.novelties, _arrays(programs), members, offsets, X, factors, geometry.order, geometry.is_free, MIN_ROWS,
+        RULES, *outputs, n_threads, level(),
     )  # fmt: skip
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import STATUSES, Status, stacked
+from sobolev_novelty.geometry import STATUSES, Geometry, Signatures, Status, stacked
 from sobolev_novelty.kernels.numpy_kernel import derivatives
 from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
 from sobolev_novelty.projection import factor, residuals, unit_columns
@@ -67,24 +67,29 @@ def novelties(
     offsets: OffsetArray,
     X: FloatArray,
     factors: FloatArray,
-    order: int,
+    geometry: Geometry,
     with_triangles: bool,
 ) -> Novelties:
     """Candidate ``c`` has the terms ``members[offsets[c]:offsets[c + 1]]``, which are indices of programs."""
     found, places = no_novelties(offsets, with_triangles=with_triangles)
     for c in range(len(offsets) - 1):
         own = slice(int(offsets[c]), int(offsets[c + 1]))
-        signatures = stacked(derivatives(select(programs, members[own]), X, order), factors)
-        found.rows[c] = signatures.n_used
-        found.status[c] = signatures.status.code
-        if signatures.status is not Status.OK:
-            continue
-        if found.triangles is None:
-            result = residuals(signatures.Psi)
-            found.nu[own], found.lengths[own] = result.nu, result.lengths
-            continue
-        unit, found.lengths[own] = unit_columns(signatures.Psi)
-        R = np.zeros((unit.shape[1], unit.shape[1]))
-        R[: min(unit.shape)] = factor(unit)
-        found.triangles[places[c] : places[c + 1]] = R.ravel()
+        rows = derivatives(select(programs, members[own]), X, geometry.order)
+        fill_in(found, c, own, places, stacked(rows, factors, is_free=geometry.is_free))
     return found
+
+
+def fill_in(found: Novelties, c: int, own: slice, places: OffsetArray, signatures: Signatures) -> None:
+    """Put what the signatures of candidate ``c`` say, whose members are ``own``, into ``found``."""
+    found.rows[c] = signatures.n_used
+    found.status[c] = signatures.status.code
+    if signatures.status is not Status.OK:
+        return
+    if found.triangles is None:
+        result = residuals(signatures.Psi)
+        found.nu[own], found.lengths[own] = result.nu, result.lengths
+        return
+    unit, found.lengths[own] = unit_columns(signatures.Psi)
+    R = np.zeros((unit.shape[1], unit.shape[1]))
+    R[: min(unit.shape)] = factor(unit)
+    found.triangles[places[c] : places[c + 1]] = R.ravel()

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Okabe and Ito's palette: blue and vermilion are told apart by all common kinds of colour vision.
-_COLOUR = {"supported": "#0072B2", "not supported": "#D55E00", "null": "#D55E00", "no verdict": "#999999"}
+_COLOUR = {"distinct": "#0072B2", "intercept": "#999999", "no verdict": "#999999"}
+_OTHER = "#D55E00"
 _INK, _FAINT = "#222222", "#8a8a8a"
 #: Up to this many terms the matrix has numbers in its cells and labels on its columns.
 _MAX_WRITTEN = 10
@@ -66,7 +67,7 @@ def _draw_bars(axes: Axes, data: Data) -> None:
     m = len(terms)
     rows = np.arange(m)
     nu = np.array([term["novelty"] or 0.0 for term in terms])
-    colours = [_COLOUR[term_verdict(term)] for term in terms]
+    colours = [_COLOUR.get(term_verdict(term), _OTHER) for term in terms]
     axes.barh(rows, np.ones(m), height=0.62, color="#eeeeee", zorder=1)
     axes.barh(rows, nu, height=0.62, color=colours, zorder=2)
     _draw_intervals(axes, terms)
@@ -77,11 +78,11 @@ def _draw_bars(axes: Axes, data: Data) -> None:
     )  # fmt: skip
     small = 9 if m <= 15 else 7
     for i, term in enumerate(terms):
-        mark = {"supported": "", "not supported": "  not supported", "null": "  null", "no verdict": "  no verdict"}
+        word = term_verdict(term)
         axes.text(
             1.02,
             i,
-            novelty_text(term["novelty"]) + mark[term_verdict(term)],
+            novelty_text(term["novelty"]) + ("" if word == "distinct" else f"  {word}"),
             va="center",
             fontsize=small,
             color=colours[i],
@@ -92,7 +93,10 @@ def _draw_bars(axes: Axes, data: Data) -> None:
     axes.set_xlim(0.0, 1.0)
     axes.tick_params(axis="x", labelsize=8)
     axes.set_xlabel(
-        f"novelty ν  ({geometry_text(data)}; {data['n_used']:,} rows)", fontsize=8, color=_FAINT, loc="left"
+        f"novelty ν  ({geometry_text(data)}; {data['n_used']:,} rows)",
+        fontsize=8,
+        color=_FAINT,
+        loc="left",
     )
     _bare(axes)
 

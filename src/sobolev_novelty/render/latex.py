@@ -14,6 +14,9 @@ _SPECIAL = {
     "<": r"\textless{}", ">": r"\textgreater{}", "`": r"\textasciigrave{}",
 }  # fmt: skip
 
+#: What is not a word on a term.
+_DISTINCT = {"constant": "--", "unknown": "--"}
+
 
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
     r"""A booktabs table, one row per term.
@@ -30,14 +33,14 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> print(report.latex_table().splitlines()[2])
-    Term & $b$ & $\nu$ & $1/\nu^2$ & Contribution & Supported \\
+    Term & $b$ & $\nu$ & $1/\nu^2$ & Contribution & Distinct \\
     """
     has_interval = any("interval" in term for term in data["terms"])
     interval_head = "& 95\\,\\% interval " if has_interval else ""
     lines = [
         f"\\begin{{tabular}}{{lrr{'c' if has_interval else ''}rrc}}",
         r"\toprule",
-        f"Term & $b$ & $\\nu$ {interval_head}& $1/\\nu^2$ & Contribution & Supported \\\\",
+        f"Term & $b$ & $\\nu$ {interval_head}& $1/\\nu^2$ & Contribution & Distinct \\\\",
         r"\midrule",
     ]
     for i, term in enumerate(data["terms"]):
@@ -64,8 +67,8 @@ def _cells(term: Data, has_interval: bool) -> list[str]:
         low, high = term["interval"]
         cells.append(f"$[{novelty_text(low)},\\,{novelty_text(high)}]$")
     inflation = r"$\infty$" if nu == 0.0 else _number(term["inflation"], 3)
-    supported = {True: "yes", False: "no", None: "--"}[term["qualified"]]
-    return [*cells, inflation, _number(term["contribution"], 3), supported]
+    distinct = "no" if term["is_null"] else _DISTINCT.get(term["verdict"]["distinct"], term["verdict"]["distinct"])
+    return [*cells, inflation, _number(term["contribution"], 3), distinct]
 
 
 def _number(value: float | None, digits: int = 4) -> str:

@@ -17,6 +17,7 @@ from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
     headline,
+    is_low,
     novelty_text,
     number,
     plain,
@@ -30,8 +31,12 @@ from sobolev_novelty.render.style import STYLE
 from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
 
 _BADGE = {
-    "supported": ("high", "✓ supported"),
-    "not supported": ("low", "✗ not supported"),
+    "distinct": ("high", "✓ distinct"),
+    "partly distinct": ("low", "~ partly distinct"),
+    "imitated": ("low", "✗ imitated"),
+    "few rows": ("low", "! rests on few rows"),
+    "unresolved": ("low", "! faster than the rows"),
+    "intercept": ("none", "intercept"),
     "null": ("low", "∅ zero on all rows"),
     "no verdict": ("none", "no verdict"),
 }
@@ -138,7 +143,7 @@ def _equation(data: Data) -> str:
 
 def _facts(data: Data) -> str:
     facts = {
-        "terms supported": f"{data['n_qualified']} of {len(data['terms'])}" if data["status"] == "ok" else "–",
+        "terms distinct": _distinct_count(data) if data["status"] == "ok" else "–",
         "rows used": f"{data['n_used']:,} of {data['n_samples']:,}",
         "inputs": str(len(data["features"])) if data["features"] else "–",
         "threshold τ": f"{data['tau']:.3f}",
@@ -150,6 +155,11 @@ def _facts(data: Data) -> str:
         + "".join(f"<div><dt>{_text(k)}</dt><dd>{_text(v)}</dd></div>" for k, v in facts.items())
         + "</dl>"
     )
+
+
+def _distinct_count(data: Data) -> str:
+    words = [term_verdict(term) for term in data["terms"]]
+    return f"{words.count('distinct')} of {len(words) - words.count('intercept')}"
 
 
 def _terms(data: Data, *, heading: bool = True) -> str:
@@ -179,14 +189,19 @@ def _row(i: int, term: Data, tau: float) -> str:
         f"{interval}</span></td>"
         f'<td data-name="coefficient">{_text(number(term["coefficient"]))}</td>'
         f'<td data-name="contribution">{_text(number(term["contribution"], 3))}</td>'
-        f'<td class="verdict"><span class="badge {kind}">{_text(words)}</span></td></tr>'
+        f'<td class="verdict"><span class="badge {kind}">{_text(words)}</span>{_free(term)}</td></tr>'
     )
 
 
+def _free(term: Data) -> str:
+    nu = term["verdict"]["novelty"]
+    return "" if nu is None else f'<span class="interval">ν {_text(novelty_text(nu))} with a free intercept</span>'
+
+
 def _explanations(data: Data) -> str:
-    low = [i for i, term in enumerate(data["terms"]) if term["qualified"] is False and not term["is_null"]]
+    low = [i for i, term in enumerate(data["terms"]) if is_low(term)]
     items = "".join(_explanation(data, i) for i in low)
-    return f'<h2>How the other terms rebuild the unsupported ones</h2><ul class="plain">{items}</ul>' if items else ""
+    return f'<h2>How the other terms imitate these</h2><ul class="plain">{items}</ul>' if items else ""
 
 
 def _explanation(data: Data, i: int) -> str:
@@ -236,7 +251,8 @@ def _data_used(data: Data) -> str:
     measured = geometry_text(data)
     return (
         f"<h2>Data and settings</h2><p>{_text(rows_text(data))}</p>{inputs}"
-        f"<p>Measured with {_text(measured)}. Supported means ν above {_text(threshold_text(data))}.</p>{_notes(data)}"
+        f"<p>Measured with {_text(measured)}. Distinct means ν above {_text(threshold_text(data))} with a free "
+        f"intercept.</p>{_notes(data)}"
     )
 
 

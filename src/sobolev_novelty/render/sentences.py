@@ -25,9 +25,11 @@ CITATION = (
 MEANING = (
     "Novelty ν is the share of a term's behaviour, its values and its slopes over your rows, that no combination of "
     "the other terms can imitate. 1 means nothing else in the equation does this; 0 means the others do all of it.",
-    "At or below the threshold τ the data cannot tell how much of the effect belongs to this term: its coefficient "
-    "can change a lot while the others make up for it (by a factor 1/ν more than for an independent term).",
-    "A low novelty does not say that a term is wrong, and a high one does not say that it is right or that the "
+    "A term is distinct where its novelty is above the threshold τ once the constant is taken out of every term, so "
+    "that the verdict does not depend on units or origins. Below it the coefficient can change a lot while the others "
+    "make up for it (by a factor 1/ν more than for an independent term).",
+    "Needed says what is lost without the term when the others are refitted; determined, where a target is given, "
+    "whether its coefficient stands out of its error. Distinct alone does not say that a term is right or that the "
     "equation fits. The verdict belongs to this equation on these rows; data that cover a wider range can change it.",
 )
 
@@ -92,60 +94,146 @@ def threshold_text(data: Data) -> str:
     return f"τ = {tau:.3f}" + (" (1/√10)" if abs(tau - 10**-0.5) < 1e-12 else "")
 
 
+#: The word on a term's badge, by what its verdict says of *distinct*.
+BADGES = {
+    "yes": "distinct",
+    "partly": "partly distinct",
+    "no": "imitated",
+    "few rows": "few rows",
+    "unresolved": "unresolved",
+    "constant": "intercept",
+    "unknown": "no verdict",
+}
+
+
 def term_verdict(term: Data) -> str:
-    """One or two words on a term: supported, not supported, null, no verdict."""
-    if term["qualified"] is None:
-        return "no verdict"
-    if term["is_null"]:
-        return "null"
-    return "supported" if term["qualified"] else "not supported"
+    """One or two words on a term: distinct, partly distinct, imitated, few rows, unresolved, intercept, null."""
+    return "null" if term["is_null"] else BADGES[term["verdict"]["distinct"]]
+
+
+def is_low(term: Data) -> bool:
+    """Whether others imitate the term, so that a reader wants to know which."""
+    return not term["is_null"] and term["verdict"]["distinct"] in ("partly", "no")
 
 
 def headline(data: Data) -> str:
-    """The verdict in a few words.
+    """The verdict in a few words; the intercept is not counted.
 
     Examples
     --------
-    >>> headline({"status": "ok", "terms": [{}, {}, {}], "n_qualified": 2})
-    '2 of 3 terms are supported by these data'
+    >>> terms = [{"is_null": False, "verdict": {"distinct": word}} for word in ("yes", "no", "yes", "constant")]
+    >>> headline({"status": "ok", "terms": terms})
+    '2 of 3 terms are distinct'
     """
-    m, k = len(data["terms"]), int(data["n_qualified"])
     if data["status"] != "ok":
         return "No verdict: no novelty could be computed"
+    words = [term_verdict(term) for term in data["terms"]]
+    judged = [word for word in words if word != "intercept"]
+    m, k = len(judged), judged.count("distinct")
+    if m == 0:
+        return "The equation is constant on these rows"
     if m == 1:
-        return "The only term is supported by these data" if k else "The only term is not supported by these data"
+        return f"The only term {'besides the intercept ' if len(words) > 1 else ''}is {'' if k else 'not '}distinct"
     if k == m:
-        return f"{'Both' if m == 2 else f'All {m}'} terms are supported by these data"
-    if k == 0:
-        return f"None of the {m} terms is supported by these data on its own"
-    return f"{k} of {m} terms {'is' if k == 1 else 'are'} supported by these data"
+        return f"{'Both' if m == 2 else f'All {m}'} terms are distinct"
+    return f"{k or 'None'} of {'the ' if not k else ''}{m} terms {'is' if k <= 1 else 'are'} distinct"
 
 
 def verdict(data: Data) -> str:
-    """The verdict in words: how many terms are supported, and what is wrong with the others."""
-    return f"{headline(data)}; {_rest(data)}" if data["status"] == "ok" else f"{headline(data)}. {data['sentence']}"
+    """The verdict in words: how many terms are distinct, and what is to be said of the others."""
+    return summary_of(data)
 
 
-def _rest(data: Data) -> str:
-    terms = data["terms"]
-    low = [term for term in terms if not term["qualified"]]
-    null = [term for term in low if term["is_null"]]
-    if not low:
-        return (
-            "one term alone has nothing to be confused with (novelty 1)."
-            if len(terms) == 1
-            else "each does something that the others together cannot imitate well enough to replace it."
-        )
-    if len(null) == len(low):
-        return f"{_listed(null)} {'is' if len(null) == 1 else 'are'} zero on every row used."
-    rebuilt = [term for term in low if not term["is_null"]]
-    if len(rebuilt) == len(terms):
-        return "each can be imitated by the others, so the data do not say which of them carries the effect."
-    return f"{_listed(rebuilt)} can be imitated by the other terms, so the data do not determine {_its(rebuilt)}."
+def summary_of(data: Data) -> str:
+    """What the verdicts say, in a few sentences: distinct, then needed, then determined."""
+    if data["status"] != "ok":
+        return f"{headline(data)}. {data['sentence']}"
+    parts = [*_distinct_sentences(data), *_needed_sentences(data), *_determined_sentences(data)]
+    first, *rest = [headline(data), *parts]
+    return f"{first}{'; ' if rest else '.'}{' '.join(rest)}"
 
 
-def _its(terms: list[Data]) -> str:
-    return "its coefficient" if len(terms) == 1 else "their coefficients"
+def _with_word(data: Data, question: str, *words: str) -> list[Data]:
+    return [t for t in data["terms"] if not t["is_null"] and t["verdict"][question] in words]
+
+
+def _distinct_sentences(data: Data) -> list[str]:
+    null = [term for term in data["terms"] if term["is_null"]]
+    low = _with_word(data, "distinct", "partly", "no")
+    judged = [term for term in data["terms"] if term_verdict(term) not in ("intercept", "null")]
+    few, fast = _with_word(data, "distinct", "few rows"), _with_word(data, "distinct", "unresolved")
+    said = []
+    if low:
+        whom = "each" if len(low) == len(judged) else _listed(low)
+        partly = " in part" if all(term["verdict"]["distinct"] == "partly" for term in low) else ""
+        said.append(f"{whom} can be imitated{partly} by the other terms.")
+    elif len(judged) > 1 and not (few or fast or null):
+        said.append("none can be imitated by the others.")
+    elif len(judged) == 1 and not (few or fast or null):
+        said.append("there is no other that could imitate it.")
+    if null:
+        said.append(f"{_listed(null)} {_is(null)} zero on every row used.")
+    for term in few:
+        rows = max(1, round(term["verdict"]["rows"] or 1.0))
+        said.append(f"{_listed([term])} rests on {rows} of {data['n_used']:,} rows.")
+    if fast:
+        said.append(f"{_listed(fast)} {'changes' if len(fast) == 1 else 'change'} faster than the rows can show.")
+    return [said[0], *(_capital(part) for part in said[1:])] if said else []
+
+
+def _needed_sentences(data: Data) -> list[str]:
+    said = []
+    idle, little = _with_word(data, "needed", "no"), _with_word(data, "needed", "little")
+    shared = _with_word(data, "needed", "shared")
+    has_target = data["has_target"]
+    if idle and has_target:
+        said.append(f"{_capital(_listed(idle))} {_is(idle)} not needed: the fit is as good without.")
+    elif idle:
+        said.append(f"Without {_listed(idle)} the prediction changes by less than 1 % of its spread.")
+    if little:
+        said.append(f"{_capital(_listed(little))} {_is(little)} real but small: below 1 % of the prediction's spread.")
+    if shared:
+        said.append(f"Of {_listed(shared)} one can be spared, but not all.")
+    doubtful = _with_word(data, "distinct", "few rows", "unresolved") or any(term["is_null"] for term in data["terms"])
+    if not said and not doubtful and len(_with_word(data, "needed", "yes")) > 1:
+        said.append("Each is needed.")
+    return said
+
+
+def _determined_sentences(data: Data) -> list[str]:
+    if not data["has_target"]:
+        return []
+    loose = _with_word(data, "determined", "no", "flat", "one-sided")
+    known = [1.0 / t["verdict"]["t"] for t in _with_word(data, "determined", "yes") if t["verdict"]["t"]]
+    if loose:
+        which = "The coefficient of" if len(loose) == 1 else "The coefficients of"
+        return [f"{which} {_listed(loose)} {_is(loose)} not determined by the data."]
+    if not known:
+        return []
+    whose = "Its coefficient is" if len(known) == 1 else "All coefficients are"
+    return [f"{whose} determined ({_errors(min(known), max(known))})."]
+
+
+def _errors(low: float, high: float) -> str:
+    """Standard errors as shares, to one digit and never better than one in a thousand.
+
+    Examples
+    --------
+    >>> _errors(0.0234, 0.31), _errors(1e-7, 1e-5)
+    ('standard errors of 2 to 30 %', 'standard errors below 0.1 %')
+    """
+    if high < 0.001:
+        return "standard errors below 0.1 %"
+    first, last = (float(f"{100 * max(share, 0.001):.1g}") for share in (low, high))
+    return f"standard error of {last:g} %" if first == last else f"standard errors of {first:g} to {last:g} %"
+
+
+def _is(terms: list[Data]) -> str:
+    return "is" if len(terms) == 1 else "are"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _listed(terms: list[Data], at_most: int = 3) -> str:
@@ -226,7 +314,9 @@ def rows_text(data: Data) -> str:
 def geometry_text(data: Data) -> str:
     """Order and coordinates, in words."""
     measured = ("values", "values and slopes", "values, slopes and curvatures")[data["order"]]
-    along = "standardized inputs" if data["coordinates"] == "standardized" else "raw inputs"
+    along = {"standardized": "standardized inputs", "raw": "raw inputs", "path": "the path of the rows"}.get(
+        data["coordinates"], "the data"
+    )
     where = f" along {along}" if data["order"] else ""
     weights = data["weights"]
     unequal = "" if all(w == 1.0 for w in weights) else f", weights {', '.join(number(w) for w in weights)}"

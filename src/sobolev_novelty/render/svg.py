@@ -14,7 +14,7 @@ _MAX_LARGE = 14
 def novelty_bar(term: Data, tau: float) -> str:
     """A bar from 0 to 1 filled up to ν, with the threshold and, where there is one, the bootstrap interval."""
     nu = term["novelty"]
-    kind = "high" if term["qualified"] else "low"
+    kind = "high" if term_verdict(term) == "distinct" else "low"
     said = f"novelty {novelty_text(nu)}, threshold {tau:.3f}: {term_verdict(term)}"
     parts = ['<rect class="track" x="0" y="5" width="200" height="10" rx="5"/>']
     if nu:

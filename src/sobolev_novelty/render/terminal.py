@@ -15,6 +15,7 @@ from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.sentences import (
     Data,
     geometry_text,
+    is_low,
     novelty_text,
     number,
     plain,
@@ -31,8 +32,11 @@ WIDE_BAR, NARROW_BAR = 20, 10
 #: At most this many low terms are explained below the table.
 MAX_EXPLAINED = 6
 
-_STYLE = {"supported": "cyan", "not supported": "yellow", "null": "yellow", "no verdict": "dim"}
-_MARK = {"supported": "✓", "not supported": "✗", "null": "∅", "no verdict": "?"}
+_MARK = {
+    "distinct": "✓", "partly distinct": "~", "imitated": "✗", "few rows": "!", "unresolved": "!", "intercept": "·",
+    "null": "∅", "no verdict": "?",
+}  # fmt: skip
+_STYLE = dict.fromkeys(_MARK, "yellow") | {"distinct": "cyan", "intercept": "dim", "no verdict": "dim"}
 
 
 def report_text(data: Data, width: int | None = None) -> str:
@@ -78,8 +82,9 @@ def report_table(data: Data, width: int = 100) -> Group:
         parts.append(_table(data, _Layout.of(data, width)))
     parts.append(Text(verdict(data), style="bold"))
     parts += _explanations(data)
+    parts += _views(data)
     parts += [Text(f"Note: {plain(note)}", style="yellow") for note in data["notes"]]
-    footer = f"{rows_text(data)} ν above {threshold_text(data)} is supported; {geometry_text(data)}."
+    footer = f"{rows_text(data)} Distinct: ν above {threshold_text(data)}, intercept free; {geometry_text(data)}."
     parts.append(Text(footer, style="dim"))
     return Group(*parts)
 
@@ -97,7 +102,7 @@ class _Layout:
     def of(cls, data: Data, width: int) -> _Layout:
         has_interval = width >= 70 and any("interval" in term for term in data["terms"])
         room = width - (22 if has_interval else 0)
-        return cls(has_interval, room >= 95, WIDE_BAR if room >= 75 else NARROW_BAR, room >= 60)
+        return cls(has_interval, room >= 120, WIDE_BAR if room >= 90 else NARROW_BAR, room >= 70)
 
 
 def _table(data: Data, layout: _Layout) -> Table:
@@ -106,6 +111,7 @@ def _table(data: Data, layout: _Layout) -> Table:
     table.add_column("term", overflow="fold")
     table.add_column("coefficient" if layout.has_sizes else "coeff.", justify="right", no_wrap=True)
     table.add_column("ν", justify="right", no_wrap=True)
+    table.add_column("free", justify="right", no_wrap=True)
     table.add_column(f"0{' ' * (layout.bar - 2)}1", no_wrap=True)
     if layout.has_interval:
         table.add_column("95 % interval", no_wrap=True)
@@ -113,9 +119,13 @@ def _table(data: Data, layout: _Layout) -> Table:
     if layout.has_sizes:
         table.add_column("1/ν²", justify="right", no_wrap=True)
         table.add_column("contribution", justify="right", no_wrap=True)
-    table.add_column("verdict" if layout.has_words else "", no_wrap=True)
+    table.add_column("distinct" if layout.has_words else "", no_wrap=True)
+    if layout.has_words:
+        table.add_column("needed", no_wrap=True)
+        if data["has_target"]:
+            table.add_column("determined", no_wrap=True)
     for i, term in enumerate(data["terms"]):
-        table.add_row(*_cells(i, term, data["tau"], layout))
+        table.add_row(*_cells(i, term, data["tau"], layout), *_other_words(term, data["has_target"], layout))
     return table
 
 
@@ -126,8 +136,9 @@ def _cells(i: int, term: Data, tau: float, layout: _Layout) -> list[Text]:
         Text(str(i)),
         Text(shorten(term["term"], 120)),
         Text(number(term["coefficient"])),
-        Text(novelty_text(term["novelty"]), style=style),
-        _bar(term["novelty"], tau, style, layout.bar),
+        Text(novelty_text(term["novelty"])),
+        Text(novelty_text(term["verdict"]["novelty"]), style=style),
+        _bar(term["verdict"]["novelty"], tau, style, layout.bar),
     ]
     if layout.has_interval:
         low, high = term["interval"]
@@ -135,6 +146,18 @@ def _cells(i: int, term: Data, tau: float, layout: _Layout) -> list[Text]:
     if layout.has_sizes:
         cells += [Text(_inflation(term)), Text(number(term["contribution"], 3))]
     return [*cells, Text(f"{_MARK[word]} {word}" if layout.has_words else _MARK[word], style=style)]
+
+
+def _other_words(term: Data, has_target: bool, layout: _Layout) -> list[Text]:
+    if not layout.has_words:
+        return []
+    found = term["verdict"]
+    if found["needed"] in ("constant", "unknown"):
+        return [Text("–", style="dim")] * (1 + has_target)
+    words = [f"{found['needed']} {number(100 * found['loss'], 2)} %"]
+    if has_target:
+        words.append(f"{found['determined']} ±{number(100 / found['t'], 2)} %" if found["t"] else "no")
+    return [Text(word, style="" if word.startswith("yes") else "yellow") for word in words]
 
 
 def _inflation(term: Data) -> str:
@@ -154,8 +177,21 @@ def _bar(nu: float | None, tau: float, style: str, n_cells: int) -> Text:
     return bar
 
 
+def _views(data: Data) -> list[Text | Table]:
+    """Novelty by values, along the data and with all slopes, where the inputs lie on a curve or surface."""
+    if not data["views"]:
+        return []
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("ν, intercept free", overflow="fold")
+    for name in data["views"]:
+        table.add_column({"values": "values", "tangent": "along the data", "full": "all slopes"}[name], justify="right")
+    for i, term in enumerate(data["terms"]):
+        table.add_row(shorten(term["term"], 60), *(novelty_text(nu[i]) for nu in data["views"].values()))
+    return [table]
+
+
 def _explanations(data: Data) -> list[Text]:
-    low = [i for i, term in enumerate(data["terms"]) if term["qualified"] is False and not term["is_null"]]
+    low = [i for i, term in enumerate(data["terms"]) if is_low(term)]
     lines = []
     for i in low[:MAX_EXPLAINED]:
         formula = rebuilt_text(data, i)

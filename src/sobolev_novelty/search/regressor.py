@@ -51,7 +51,7 @@ DEFAULT_MAX_COMPLEXITY = 60
 
 
 class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Find an equation for data.
+    """Find an equation for data, preferring terms that the others cannot imitate.
 
     Parameters
     ----------

@@ -35,6 +35,7 @@ def novelty_of_chunks(
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
     coordinates: str = "standardized",
+    intercept: str = "term",
     tau: float = TAU_ID,
     on_progress: OnProgress = silent,
 ) -> NoveltyReport:
@@ -42,7 +43,7 @@ def novelty_of_chunks(
 
     Parameters
     ----------
-    equation, names, order, weights, coordinates, tau
+    equation, names, order, weights, coordinates, intercept, tau
         See :func:`sobolev_novelty.novelty`.
     chunks : iterable of arrays or DataFrames
         For example ``pandas.read_csv(path, chunksize=100_000)``.
@@ -55,7 +56,9 @@ def novelty_of_chunks(
     >>> novelty_of_chunks("x0 + sin(x0)", np.split(np.linspace(-1, 1, 300)[:, None], 3)).nu.round(3).tolist()
     [0.123, 0.123]
     """
-    found = NoveltyAccumulator(equation, names, order=order, weights=weights, coordinates=coordinates, tau=tau)
+    found = NoveltyAccumulator(
+        equation, names, order=order, weights=weights, coordinates=coordinates, intercept=intercept, tau=tau
+    )
     for chunk in chunks:
         found.update(chunk)
         on_progress(Step(found.n_samples, note="rows"))

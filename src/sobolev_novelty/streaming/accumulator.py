@@ -15,7 +15,7 @@ from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Status, status_of
+from sobolev_novelty.geometry import Geometry, Status, status_of, without_intercept
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.report_source import DROP_REASONS, WorkedOut, data_notes
@@ -26,6 +26,7 @@ from sobolev_novelty.streaming.row_summary import (
     no_rows,
     residuals_of_summary,
     summarise,
+    verdicts_of_summary,
 )
 from sobolev_novelty.streaming.serialisation import (
     Part,
@@ -38,7 +39,7 @@ from sobolev_novelty.terms import Term
 
 #: Rows of a block that are converted to the kernels' layout at once.
 CONVERTED_ROWS = 65_536
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,7 +65,7 @@ class NoveltyAccumulator:
         See :func:`sobolev_novelty.novelty`.
     names : sequence of str, optional
         Feature names; by default the columns of the first block, or ``x0, x1, …``.
-    order, weights, coordinates, tau
+    order, weights, coordinates, intercept, tau
         See :func:`sobolev_novelty.novelty`.
 
     Examples
@@ -84,10 +85,16 @@ class NoveltyAccumulator:
         order: int = 1,
         weights: tuple[float, ...] = (1.0, 1.0, 1.0),
         coordinates: str = "standardized",
+        intercept: str = "term",
         tau: float = TAU_ID,
     ) -> None:
         check_tau(tau)
-        self._geometry = Geometry(order, three_weights(weights), coordinates)
+        self._geometry = Geometry(order, three_weights(weights), coordinates, intercept)
+        if self._geometry.is_along_data:
+            raise ParameterError(
+                "'coordinates' must be 'standardized' or 'raw' for rows in blocks: directions of the data need all of "
+                f"them. Got '{coordinates}'."
+            )
         self._tau = float(tau)
         self._is_list = isinstance(equation, list | tuple)
         self._equation = tuple(_part(p) for p in equation) if self._is_list else (_part(equation),)
@@ -146,11 +153,14 @@ class NoveltyAccumulator:
         dropped = {why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True)}
         return NoveltyReport(
             terms=plan.terms, coefficients=plan.recipe.coefficients,
-            nu=np.full(m, np.nan) if result is None else result.nu,
+            nu=np.full(m, np.nan) if result is None else without_intercept(result.nu, result.lengths, self._geometry),
             norms=np.full(m, np.nan) if result is None else result.lengths,
             status=status, n_samples=found.n_samples, n_used=found.n_used, geometry=self._geometry, names=plan.names,
             tau=self._tau, expression=plan.expression,
-            source=WorkedOut(result, found.size.root_mean_square(found.n_used), dropped, notes),
+            source=WorkedOut(
+                result, found.size.root_mean_square(found.n_used), dropped, notes,
+                verdicts_of_summary(found, plan.recipe.coefficients, self._geometry, self._tau) if result else (),
+            ),
         )  # fmt: skip
 
     def to_bytes(self) -> bytes:
@@ -165,6 +175,7 @@ class NoveltyAccumulator:
                 "order": self._geometry.order,
                 "weights": self._geometry.weights,
                 "coordinates": self._geometry.coordinates,
+                "intercept": self._geometry.intercept,
                 "tau": self._tau,
                 "tally": None if self._summary is None else summary_to_json(self._summary),
             }
@@ -178,7 +189,7 @@ class NoveltyAccumulator:
             if state["format"] != _FORMAT:
                 raise DataError(f"The accumulator has format {state['format']!r}; this version reads {_FORMAT}.")
             parts = [part_from_json(part) for part in state["equation"]]
-            options = {name: state[name] for name in ("order", "coordinates", "tau")}
+            options = {name: state[name] for name in ("order", "coordinates", "intercept", "tau")}
             found = cls(
                 parts if state["is_list"] else parts[0],
                 state["given_names"],
@@ -218,7 +229,7 @@ class NoveltyAccumulator:
         variables = {name for e in expressions for name in e.variables}
         columns = np.array([k for k, name in enumerate(names) if name in variables], dtype=np.int64)
         coefficients = np.array([term.coefficient for term in terms], dtype=np.float64)
-        recipe = Recipe(kernels.compile_programs(expressions, names), coefficients, columns, self._geometry.order)
+        recipe = Recipe(kernels.compile_programs(expressions, names), coefficients, columns, self._geometry)
         return _Plan(names, expression, terms, notes, recipe)
 
 

@@ -9,18 +9,21 @@ Notation
 The factors f_r hold the standard deviations of the inputs, which are known only after the last row. So each derivative
 row keeps a factor of its own, not standardized, and the stack of f_r R_r stands for Ψ at the end. Factors combine by QR
 (TSQR), never through a Gram matrix: digits of small novelties would be lost.
+
+The constant is the first column of every factor, so that the rows of R_0 after the first are the factor of the centred
+values, whatever the blocks were: one pass gives the novelties with the constant as a term and with a free intercept.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import Geometry, n_derivative_rows
+from sobolev_novelty.geometry import Geometry, n_derivative_rows, without_intercept, zero_where_constant
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report_source import DROP_REASONS
 from sobolev_novelty.streaming.moments import (
@@ -33,6 +36,7 @@ from sobolev_novelty.streaming.moments import (
     no_moments,
     size,
 )
+from sobolev_novelty.verdicts import TermVerdict, verdicts_of_factor
 
 #: Rows that are evaluated and factored at once, at most: their derivatives stay in cache.
 TILE_ROWS = 8192
@@ -51,13 +55,13 @@ class Recipe:
     coefficients : ndarray of shape (n_terms,)
     columns : int64 array
         Inputs that the terms use.
-    order : {0, 1, 2}
+    geometry : Geometry
     """
 
     programs: kernels.Programs
     coefficients: FloatArray
     columns: IntArray
-    order: int
+    geometry: Geometry
 
     @property
     def n_terms(self) -> int:
@@ -67,7 +71,7 @@ class Recipe:
     @property
     def n_blocks(self) -> int:
         """Rows of values and derivatives that each term has at a sample."""
-        return int(n_derivative_rows(self.programs.n_features, self.order))
+        return int(n_derivative_rows(self.programs.n_features, self.geometry.order))
 
     @property
     def tile_rows(self) -> int:
@@ -81,8 +85,8 @@ class RowSummary:
 
     Parameters
     ----------
-    factors : ndarray of shape (n_blocks, n_terms, n_terms)
-        R_0, R_j, R_jk, not standardized.
+    factors : ndarray of shape (n_blocks, 1 + n_terms, 1 + n_terms)
+        R_0, R_j, R_jk, not standardized; the constant comes before the terms.
     moments : Moments
         Of every input, over its finite entries.
     size : Size
@@ -107,7 +111,7 @@ def no_rows(recipe: Recipe) -> RowSummary:
     """The summary of no rows."""
     m = recipe.n_terms
     return RowSummary(
-        np.zeros((recipe.n_blocks, m, m)), no_moments(recipe.programs.n_features), Size(), 0, 0,
+        np.zeros((recipe.n_blocks, m + 1, m + 1)), no_moments(recipe.programs.n_features), Size(), 0, 0,
         np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
     )  # fmt: skip
 
@@ -115,7 +119,7 @@ def no_rows(recipe: Recipe) -> RowSummary:
 def merge_summaries(a: RowSummary, b: RowSummary) -> RowSummary:
     """The summary of both sets of rows."""
     return RowSummary(
-        combine(a.factors, b.factors) if a.factors.size else a.factors, merge_moments(a.moments, b.moments),
+        combine(a.factors, b.factors), merge_moments(a.moments, b.moments),
         merge_sizes(a.size, b.size), a.n_samples + b.n_samples, a.n_used + b.n_used, a.dropped + b.dropped,
         a.n_finite + b.n_finite,
     )  # fmt: skip
@@ -130,7 +134,7 @@ def summarise(recipe: Recipe, X: FloatArray) -> RowSummary:
 
 def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
     n = X.shape[1]
-    rows = kernels.derivatives(recipe.programs, X, recipe.order)  # (m, n_blocks, n)
+    rows = kernels.derivatives(recipe.programs, X, recipe.geometry.order)  # (m, n_blocks, n)
     dropped = np.zeros(len(DROP_REASONS), np.int64)
     n_finite = np.full(recipe.n_terms, n, np.int64)
     finite = np.isfinite(rows)
@@ -142,7 +146,7 @@ def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
         n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
         rows = rows[:, :, used]
     return RowSummary(
-        _factors(rows), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
+        _factors(_with_constant(rows)), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
     )  # fmt: skip
 
 
@@ -150,6 +154,12 @@ def _values(recipe: Recipe, rows: FloatArray) -> FloatArray:
     """The candidate at the used rows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(recipe.coefficients @ rows[:, 0])
+
+
+def _with_constant(rows: FloatArray) -> FloatArray:
+    constant = np.zeros((1, *rows.shape[1:]))
+    constant[:, 0] = 1.0
+    return np.concatenate([constant, rows])
 
 
 def _factors(rows: FloatArray) -> FloatArray:
@@ -166,9 +176,27 @@ def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     scales = found.moments.scales() if geometry.coordinates == "standardized" else np.ones(len(found.moments.count))
     weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
-    peak = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
-    unit = found.factors / np.where(peak == 0.0, 1.0, peak)
-    result = residuals((unit * weights[:, None, None]).reshape(-1, found.factors.shape[2]))
+    first = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
+    Psi = (found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]).reshape(-1, len(first))
+    second = np.abs(Psi).max(axis=0, initial=0.0)
+    Psi = Psi / np.where(second == 0.0, 1.0, second)
+    if geometry.is_free:  # the first row is what the constant rebuilds of the values
+        Psi = zero_where_constant(Psi[1:], np.linalg.norm(Psi, axis=0))
+    result = residuals(Psi[:, 1:])
     with np.errstate(over="ignore"):
-        lengths = result.lengths * peak
+        lengths = result.lengths * (first * second)[1:]
     return Residuals(result.nu, lengths, result.is_null, result.R)
+
+
+def verdicts_of_summary(
+    found: RowSummary, coefficients: FloatArray, geometry: Geometry, tau: float
+) -> tuple[TermVerdict, ...]:
+    """The words on every term that need neither a target nor single rows."""
+    free = replace(geometry, intercept="free")
+    result = residuals_of_summary(found, free)
+    nu = without_intercept(result.nu, result.lengths, free)
+    R = found.factors[0]
+    peak = np.abs(R).max(axis=0, initial=0.0)
+    unit = R / np.where(peak == 0.0, 1.0, peak)
+    values = zero_where_constant(unit[1:], np.linalg.norm(unit, axis=0)) * peak
+    return verdicts_of_factor(values[:, 1:], coefficients, nu, tau)

@@ -213,6 +213,7 @@ typedef struct {
     int64_t n_candidates;
     const double *factors; /* one per derivative row: value, gradient, pairs */
     int order;
+    int free_intercept; /* 1: the constant is projected out of every term */
     int64_t min_rows;
     const Rules *rules;
     double *novelty, *lengths; /* one per member */

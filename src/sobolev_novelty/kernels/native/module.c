@@ -234,17 +234,17 @@ static PyObject *py_fit(PyObject *self, PyObject *args) {
     return finish(&prepared, buffers, result);
 }
 
-/* novelties(programs, members, offsets, X, factors, order, min_rows, rules, novelty, lengths, rows, status,
+/* novelties(programs, members, offsets, X, factors, order, free_intercept, min_rows, rules, novelty, lengths, rows, status,
  *           triangles or None, triangle_offsets, threads, level) */
 static PyObject *py_novelties(PyObject *self, PyObject *args) {
     PyObject *programs, *X, *members, *offsets, *factors, *rules, *novelty, *lengths, *rows, *status, *triangles, *places;
-    int order, min_rows, n_threads, level, result = 0;
+    int order, free_intercept, min_rows, n_threads, level, result = 0;
     Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
     Prepared prepared = {0};
     NoveltyJob job = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "O!OOOOiiOOOOOOOii", &PyTuple_Type, &programs, &members, &offsets, &X, &factors, &order,
-                          &min_rows, &rules, &novelty, &lengths, &rows, &status, &triangles, &places, &n_threads, &level))
+    if (!PyArg_ParseTuple(args, "O!OOOOipiOOOOOOOii", &PyTuple_Type, &programs, &members, &offsets, &X, &factors, &order,
+                          &free_intercept, &min_rows, &rules, &novelty, &lengths, &rows, &status, &triangles, &places, &n_threads, &level))
         return NULL;
     if (prepare(&prepared, buffers, programs, X, n_threads, level)) return finish(&prepared, buffers, 0);
     Py_buffer *vm = LONGS(members, "members", 0), *vo = vm ? LONGS(offsets, "offsets", 0) : NULL;
@@ -275,6 +275,7 @@ static PyObject *py_novelties(PyObject *self, PyObject *args) {
         if (o[c + 1] - o[c] > MAX_COLUMNS) refuse("A candidate has more than 4096 terms. Split it.");
     if (!PyErr_Occurred()) {
         job.members = m, job.offsets = o, job.factors = vf->buf, job.order = order, job.min_rows = min_rows;
+        job.free_intercept = free_intercept;
         job.novelty = vn->buf, job.lengths = vl->buf, job.rows = vr->buf, job.status = vs->buf, job.rules = (const Rules *)rules_of;
         job.triangles = vt ? vt->buf : NULL, job.triangle_offsets = places_of;
         WITHOUT_THE_GIL(result = novelties(&prepared.call, &job));

@@ -7,6 +7,9 @@
  * doubles), a second walk over the blocks updates a triangular factor by Householder reflections instead, and where that is too
  * coarse as well, a third one does so in extended precision.
  *
+ * Where the intercept is free, every candidate begins with the constant 1, which is no program: what is left of the other columns
+ * beside it is their Gram matrix less one outer product, or their triangular factor without its first row and column.
+ *
  * Terms that several candidates share are evaluated once, before the candidates, as far as CACHE_BYTES reach. */
 #include <math.h>
 #include <stdatomic.h>
@@ -18,6 +21,7 @@
 #define CACHE_BYTES ((size_t)256 << 20)
 #define BLOCK_BYTES ((size_t)512 << 10) /* half of a common second-level cache */
 #define CHUNK 256
+#define CONSTANT (-1) /* the member that stands for the constant 1 */
 
 enum { NOVELTY_OK, TOO_FEW_ROWS, NO_TERMS };
 
@@ -46,6 +50,7 @@ typedef struct {
     int64_t *segment_of;  /* which segment that is */
     int64_t *count;       /* per segment */
     int64_t *term_row;    /* first row of each term */
+    int64_t *with_constant;
     const double **columns;
     double *bad;          /* per row of the block: 0, or nan */
     double *gram, *part, *R, *B, *scale, *nu, *lengths, *work;
@@ -59,18 +64,19 @@ typedef struct {
     int32_t m;
     int64_t n_rows, n_entries, n_segments, block_rows, good;
     int has_bad;
-} Candidate;
+} Candidate; /* m counts the constant where the intercept is free */
 
 static int64_t rows_of(const Context *c, int64_t program) {
+    if (program == CONSTANT) return 1;
     int64_t k = c->used_offsets[program + 1] - c->used_offsets[program];
     return c->job->order == 0 ? 1 : c->job->order == 1 ? 1 + k : (int64_t)second_rows(k);
 }
 
 /* The segment of row r of a program: r = 0 the value, then its used columns, then their pairs. */
 static int64_t segment(const Context *c, int64_t program, int64_t r) {
+    if (r == 0) return 0;
     const int32_t *used = c->used + c->used_offsets[program];
     int64_t k = c->used_offsets[program + 1] - c->used_offsets[program], d = c->call->inputs.n_features;
-    if (r == 0) return 0;
     if (r <= k) return 1 + used[r - 1];
     r -= 1 + k;
     for (int64_t i = 0;; r -= k - i, i++)
@@ -88,9 +94,13 @@ static int want_of(const Context *c) {
 static int evaluate_rows(const Context *c, Workspace *ws, int64_t program, int64_t start, int64_t n, double *out, int64_t stride) {
     const Call *call = c->call;
     const Inputs *in = &call->inputs;
-    const int32_t *used = c->used + c->used_offsets[program];
     int64_t rows = rows_of(c, program), last = start + n < in->n_rows ? start + n : in->n_rows;
     int want = want_of(c);
+    if (program == CONSTANT) {
+        for (int64_t i = 0; i < n; i++) out[i] = start + i < last ? 1.0 : 0.0;
+        return 0;
+    }
+    const int32_t *used = c->used + c->used_offsets[program];
     plan(ws, &call->population, program, call->population.constants + call->population.constant_offsets[program], NULL, want);
     if (want == WANT_SECOND && second_room(ws)) return -1;
     for (int64_t row = start; row < last && !should_stop();) {
@@ -117,6 +127,8 @@ static int evaluate_rows(const Context *c, Workspace *ws, int64_t program, int64
         memset(out + r * stride + (last - start), 0, (size_t)(n - (last - start)) * sizeof(double));
     return 0;
 }
+
+static int64_t place_in_cache(const Context *c, int64_t program) { return program == CONSTANT ? -1 : c->cached[program]; }
 
 /* Entries (segment, term) in order of segment, by counting; and where each term's rows begin. */
 static void lay_out(Candidate *p) {
@@ -156,11 +168,11 @@ static int load(Candidate *p, int64_t start, int64_t n) {
     Own *own = p->own;
     for (int32_t t = 0; t < p->m; t++) {
         double *out = own->block + own->term_row[t] * p->block_rows;
-        if (c->cached[p->members[t]] < 0 && evaluate_rows(c, &own->ws, p->members[t], start, n, out, p->block_rows)) return -1;
+        if (place_in_cache(c, p->members[t]) < 0 && evaluate_rows(c, &own->ws, p->members[t], start, n, out, p->block_rows)) return -1;
     }
     for (int64_t e = 0; e < p->n_entries; e++) {
         int32_t t = own->entry_term[e];
-        int64_t place = c->cached[p->members[t]], r = own->entry_row[e];
+        int64_t place = place_in_cache(c, p->members[t]), r = own->entry_row[e];
         own->rows[e] = place < 0 ? own->block + r * p->block_rows : c->cache + (place + r - own->term_row[t]) * c->n_padded + start;
     }
     return 0;
@@ -291,24 +303,65 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
     return 0;
 }
 
+/* Whether beside the constant so little is left of a column of this length that it is rounding. */
+static int is_constant(double left, double length, const Rules *rules) { return left <= rules->rounding * length; }
+
+/* The Gram matrix of what is left beside the first column; 1 where that is too coarse. */
+static int gram_beside_first(double *gram, int32_t m, const Rules *rules) {
+    const int32_t n = m - 1;
+    for (int32_t i = 0; i < n; i++) {
+        double length = gram[(int64_t)(i + 1) * m + i + 1], share = gram[i + 1] / gram[0];
+        if (!(length - share * gram[i + 1] > rules->gram_is_enough * length)) return 1;
+    }
+    for (int32_t i = 0; i < n; i++) { /* written over rows that are no longer read; the first row is read to the end */
+        double share = gram[i + 1] / gram[0];
+        for (int32_t j = i; j < n; j++) gram[(int64_t)(i + 1) * m + j + 1] -= share * gram[j + 1];
+    }
+    for (int32_t i = 0; i < n; i++) memmove(gram + (int64_t)i * n, gram + (int64_t)(i + 1) * m + 1, (size_t)n * sizeof(double));
+    return 0;
+}
+
+/* The triangular factor of what is left beside the first column: row-major in R, or column-major in wide. */
+static void triangle_beside_first(double *R, Wide *wide, int32_t m, const Rules *rules) {
+    const int32_t n = m - 1;
+    for (int32_t j = 1; j < m; j++) {
+        Wide left = 0.0, first = wide ? wide[(int64_t)j * m] : R[j];
+        for (int32_t i = 1; i <= j; i++) {
+            Wide value = wide ? wide[(int64_t)j * m + i] : R[(int64_t)i * m + j];
+            left += value * value;
+        }
+        if (!is_constant((double)sqrtl(left), (double)sqrtl(left + first * first), rules)) continue;
+        for (int32_t i = 1; i <= j; i++)
+            if (wide) wide[(int64_t)j * m + i] = 0.0;
+            else R[(int64_t)i * m + j] = 0.0;
+    }
+    for (int32_t k = 0; k < n; k++)
+        if (wide) memmove(wide + (int64_t)k * n, wide + (int64_t)(k + 1) * m + 1, (size_t)n * sizeof(Wide));
+        else memmove(R + (int64_t)k * n, R + (int64_t)(k + 1) * m + 1, (size_t)n * sizeof(double));
+}
+
 /* Novelties by a triangular factor, in extended precision where the first one asks for it. -1 without memory. */
 static int by_triangle(Candidate *p, double *nu, double *lengths) {
     Own *own = p->own;
-    const int64_t m = p->m;
+    const int64_t m = p->m, n = m - p->context->job->free_intercept;
     const Rules *rules = p->context->job->rules;
     Wide *wide = malloc(((size_t)(m * m) + (size_t)m * CHUNK) * sizeof(Wide));
     if (!wide) return -1;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++) wide[j * m + i] = i <= j ? own->R[i * m + j] : 0.0;
-    int result = novelty_from_triangle(wide, p->m, rules, nu, lengths);
-    if (result == 1) result = triangle_of_blocks(p, wide, wide + m * m) ? -1 : novelty_from_triangle(wide, p->m, rules, nu, lengths);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) wide[j * n + i] = i <= j ? own->R[i * n + j] : 0.0;
+    int result = novelty_from_triangle(wide, (int32_t)n, rules, nu, lengths);
+    if (result == 1) {
+        result = triangle_of_blocks(p, wide, wide + m * m);
+        if (!result && n < m) triangle_beside_first(NULL, wide, p->m, rules);
+        if (!result) result = novelty_from_triangle(wide, (int32_t)n, rules, nu, lengths);
+    }
     free(wide);
     return result < 0 ? -1 : 0;
 }
 
 /* The normalised factor alone, for those who ask other questions than novelty of it. */
 static void copy_triangle(const Candidate *p, double *lengths, double *triangle) {
-    const int64_t m = p->m;
+    const int64_t m = p->m - p->context->job->free_intercept;
     for (int64_t j = 0; j < m; j++) {
         double square = 0.0;
         for (int64_t i = 0; i <= j; i++) square += p->own->R[i * m + j] * p->own->R[i * m + j];
@@ -322,45 +375,51 @@ static void task(void *pointer, void *own_pointer, int64_t i) {
     Own *own = own_pointer;
     const NoveltyJob *job = c->job;
     Candidate p = {.context = c, .own = own, .members = job->members + job->offsets[i]};
-    p.m = (int32_t)(job->offsets[i + 1] - job->offsets[i]);
-    double *nu = job->novelty + job->offsets[i], *lengths = job->lengths + job->offsets[i];
+    const int32_t n = (int32_t)(job->offsets[i + 1] - job->offsets[i]), first = job->free_intercept;
+    double *nu = job->novelty + job->offsets[i], *lengths = job->lengths + job->offsets[i], *scale = own->scale + first;
     double *triangle = job->triangles ? job->triangles + job->triangle_offsets[i] : NULL;
     job->status[i] = NO_TERMS;
     job->rows[i] = c->call->inputs.n_rows; /* nothing that is not finite */
-    if (p.m == 0) return;
+    if (n == 0) return;
+    p.m = n + first;
+    if (first) {
+        own->with_constant[0] = CONSTANT;
+        memcpy(own->with_constant + 1, p.members, (size_t)n * sizeof *p.members);
+        p.members = own->with_constant;
+    }
     lay_out(&p);
     int useless = gram_of_blocks(&p);
     job->rows[i] = p.good;
     job->status[i] = p.good < job->min_rows ? TOO_FEW_ROWS : NOVELTY_OK;
-    for (int32_t t = 0; t < p.m; t++) nu[t] = lengths[t] = NAN;
+    for (int32_t t = 0; t < n; t++) nu[t] = lengths[t] = NAN;
     if (useless < 0) atomic_store(&c->failed, 1);
     if (useless < 0 || p.good < job->min_rows) return;
     double root = sqrt((double)p.good);
     if (!useless) {
-        for (int32_t t = 0; t < p.m; t++) {
-            own->scale[t] = sqrt(own->gram[(int64_t)t * p.m + t]);
-            lengths[t] = own->scale[t] / root;
-        }
-        if (!novelty_from_gram(own->gram, p.m, job->rules, nu, own->work)) {
-            for (int32_t a = 0; triangle && a < p.m; a++)
-                for (int32_t b = 0; b < p.m; b++)
-                    triangle[(int64_t)a * p.m + b] = a <= b ? own->work[(int64_t)b * p.m + a] : 0.0;
+        for (int32_t t = 0; t < p.m; t++) own->scale[t] = sqrt(own->gram[(int64_t)t * p.m + t]);
+        if (!(first && gram_beside_first(own->gram, p.m, job->rules)) && !novelty_from_gram(own->gram, n, job->rules, nu, own->work)) {
+            for (int32_t t = 0; t < n; t++) lengths[t] = sqrt(own->gram[(int64_t)t * n + t]) / root;
+            for (int32_t a = 0; triangle && a < n; a++)
+                for (int32_t b = 0; b < n; b++)
+                    triangle[(int64_t)a * n + b] = a <= b ? own->work[(int64_t)b * n + a] : 0.0;
             return;
         }
     }
-    if ((useless && scales_of_blocks(&p)) || triangle_of_blocks(&p, NULL, NULL) || (!triangle && by_triangle(&p, nu, lengths))) {
+    int failed = (useless && scales_of_blocks(&p)) || triangle_of_blocks(&p, NULL, NULL);
+    if (!failed && first) triangle_beside_first(own->R, NULL, p.m, job->rules);
+    if (failed || (!triangle && by_triangle(&p, nu, lengths))) {
         atomic_store(&c->failed, 1);
         return;
     }
     if (triangle) copy_triangle(&p, lengths, triangle);
-    for (int32_t t = 0; t < p.m; t++) lengths[t] = lengths[t] * (own->scale[t] > 0.0 ? own->scale[t] : 1.0) / root;
+    for (int32_t t = 0; t < n; t++) lengths[t] = lengths[t] * (scale[t] > 0.0 ? scale[t] : 1.0) / root;
 }
 
 static void leave(void *pointer) {
     Own *own = pointer;
     workspace_free(&own->ws);
     free(own->block), free(own->rows), free(own->entry_term), free(own->entry_row), free(own->first_entry);
-    free(own->segment_of), free(own->count), free(own->term_row), free(own->columns), free(own->bad), free(own->gram);
+    free(own->segment_of), free(own->count), free(own->term_row), free(own->with_constant), free(own->columns), free(own->bad), free(own->gram);
     free(own);
 }
 
@@ -380,11 +439,12 @@ static void *enter(void *pointer) {
     own->segment_of = malloc(rows * sizeof *own->segment_of);
     own->count = calloc(segments, sizeof *own->count);
     own->term_row = malloc(m * sizeof *own->term_row);
+    own->with_constant = malloc(m * sizeof *own->with_constant);
     own->columns = malloc(m * sizeof *own->columns);
     own->bad = malloc(most_block * sizeof *own->bad);
     own->gram = malloc((3 * m * m + m * CHUNK + 3 * m + novelty_work((int32_t)m)) * sizeof(double));
     if (failed || !own->block || !own->rows || !own->entry_term || !own->entry_row || !own->first_entry ||
-        !own->segment_of || !own->count || !own->term_row || !own->columns || !own->bad || !own->gram) {
+        !own->segment_of || !own->count || !own->term_row || !own->with_constant || !own->columns || !own->bad || !own->gram) {
         leave(own);
         return NULL;
     }
@@ -481,7 +541,7 @@ int novelties(const Call *call, const NoveltyJob *job) {
     int result = find_used(&c);
     if (!result) {
         for (int64_t i = 0; i < job->n_candidates; i++) {
-            int64_t rows = 0, m = job->offsets[i + 1] - job->offsets[i];
+            int64_t rows = job->free_intercept, m = job->offsets[i + 1] - job->offsets[i] + job->free_intercept;
             for (int64_t k = job->offsets[i]; k < job->offsets[i + 1]; k++) rows += rows_of(&c, job->members[k]);
             if (rows > c.most_rows) c.most_rows = rows;
             if (m > c.most_terms) c.most_terms = (int32_t)m;

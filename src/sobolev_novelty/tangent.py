@@ -1,0 +1,142 @@
+r"""Where inputs lie on a curve or a surface: its dimension, and its directions at each row.
+
+Notation
+--------
+``Z``     standardized inputs of distinct rows;  ``d`` their columns
+``k``     neighbours of a row, 4 d;  ``C`` covariance of their differences from it, with eigenvalues λ₁ ≥ … ≥ λ_d
+``q``     dimension: how many λ_j/λ₁ are, in the median over rows, above :data:`FLAT`
+``frame`` the first q eigenvectors at a row: its tangent space
+
+A gradient says what a formula does in every direction of its inputs. Where the rows lie on a curve, most of these
+directions lead away from all data. Projected on the tangent space it says only what the rows can show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray, Sample
+
+#: Neighbours of a row, for each column.
+NEIGHBOURS = 4
+#: A direction whose variance among neighbours is below this share of the largest is across the data.
+FLAT = 0.02
+#: Rows at which directions are found, and rows among which neighbours are sought, at most.
+MAX_CENTRES, MAX_ROWS = 500, 5000
+#: Neighbours are near only where they are no more than this share of the rows.
+NEAR = 0.1
+#: A column with no more distinct values than this share of the rows is discrete: it has no neighbours to speak of.
+DISCRETE = 0.1
+#: Eigenvalues of all inputs below this share of the largest are an exact linear relation.
+EXACT = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """The dimension of the inputs, and the directions of the data at some of their rows.
+
+    Parameters
+    ----------
+    n_columns, dimension : int
+        Columns, and the dimension of the rows: discrete columns count in full.
+    rows : int ndarray of shape (n_centres,)
+        Rows at which directions are known.
+    directions : ndarray of shape (n_centres, dimension, n_columns)
+        Orthonormal, in standardized inputs.
+    """
+
+    n_columns: int
+    dimension: int
+    rows: npt.NDArray[np.intp]
+    directions: FloatArray
+
+    @property
+    def is_lower(self) -> bool:
+        """Whether the rows have a lower dimension than their columns."""
+        return self.dimension < self.n_columns
+
+    @property
+    def sentence(self) -> str:
+        """The dimension in words; empty where it is that of the columns."""
+        if not self.is_lower:
+            return ""
+        shape = {0: "a point", 1: "a curve", 2: "a surface"}.get(self.dimension, f"{self.dimension} dimensions")
+        return (
+            f"The {self.n_columns} inputs lie on {shape}: the rows do not say what the equation does beside it, so "
+            "that 'distinct' takes slopes along it only."
+        )
+
+
+def tangent_frame(sample: Sample, n_centres: int = MAX_CENTRES) -> Frame:
+    """Directions of the data, from the neighbours of up to ``n_centres`` rows; rows that are equal share theirs."""
+    known = sample.memo.get(("frame", n_centres))
+    if not isinstance(known, Frame):
+        known = sample.memo[("frame", n_centres)] = _tangent_frame(sample, n_centres)
+    return known
+
+
+def _tangent_frame(sample: Sample, n_centres: int) -> Frame:
+    scales = sample.scales()
+    live = np.flatnonzero(scales > 0.0)
+    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X).all(axis=0)), MAX_ROWS)
+    table = (sample.X[np.ix_(live, rows)] / scales[live, None]).T
+    _, first, copy_of = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    Z = table[first]
+    smooth = [j for j in range(len(live)) if len(np.unique(Z[:, j])) > DISCRETE * len(Z)]
+    others = [j for j in range(len(live)) if j not in smooth]
+    chosen = _spread_out(np.arange(len(rows)), n_centres)
+    centres, place = np.unique(copy_of.reshape(-1)[chosen], return_inverse=True)
+    values, vectors = _local(Z[:, smooth], centres)
+    q = int((np.median(values / values[:, :1], axis=0) > FLAT).sum()) if values.size else 0
+    directions = np.zeros((len(centres), q + len(others), sample.n_features))
+    directions[:, :q, live[smooth]] = vectors[:, :q]
+    for k, j in enumerate(others):
+        directions[:, q + k, live[j]] = 1.0
+    return Frame(len(live), q + len(others), rows[chosen], directions[place.reshape(-1)])
+
+
+def frame_of(sample: Sample, coordinates: str) -> Frame:
+    """The directions along which ``coordinates`` take slopes: "tangent" or "path"."""
+    return path_frame(sample) if coordinates == "path" else tangent_frame(sample, MAX_ROWS)
+
+
+def path_frame(sample: Sample) -> Frame:
+    """Directions from row to row, for rows in the order of a time: one at each row with finite neighbours."""
+    scales = sample.scales()
+    Z = (sample.X / np.where(scales > 0.0, scales, 1.0)[:, None]).T
+    n = len(Z)
+    step = Z[np.minimum(np.arange(n) + 1, n - 1)] - Z[np.maximum(np.arange(n) - 1, 0)]
+    length = np.linalg.norm(step, axis=1)
+    rows = np.flatnonzero(np.isfinite(length) & (length > 0.0))
+    return Frame(int((scales > 0.0).sum()), 1, rows, (step[rows] / length[rows, None])[:, None])
+
+
+def _spread_out(rows: npt.NDArray[np.intp], at_most: int) -> npt.NDArray[np.intp]:
+    """Evenly spaced ones of the rows, in their order."""
+    return rows if len(rows) <= at_most else rows[np.linspace(0, len(rows) - 1, at_most).astype(np.intp)]
+
+
+def _local(Z: FloatArray, centres: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues (largest first) and eigenvectors of the neighbours' differences at each centre."""
+    n, d = Z.shape
+    if d == 0 or len(centres) == 0:
+        return np.zeros((len(centres), d)), np.zeros((len(centres), d, d))
+    k = NEIGHBOURS * d
+    if d == 1 or k > NEAR * n:  # too few rows to be near each other: only relations that hold everywhere
+        everywhere = Z - Z.mean(axis=0)
+        values, vectors = _eigen((everywhere.T @ everywhere)[None])
+        values = np.where(values > EXACT * values[:, :1], 1.0, 0.0)
+        return np.repeat(values, len(centres), axis=0), np.repeat(vectors, len(centres), axis=0)
+    from scipy.spatial import cKDTree
+
+    near = np.asarray(cKDTree(Z).query(Z[centres], k + 1)[1])[:, 1:]
+    differences = Z[near] - Z[centres][:, None]
+    return _eigen(differences.transpose(0, 2, 1) @ differences)
+
+
+def _eigen(C: FloatArray) -> tuple[FloatArray, FloatArray]:
+    values, vectors = np.linalg.eigh(C)
+    return np.maximum(values[:, ::-1], 0.0), vectors[:, :, ::-1].transpose(0, 2, 1)
