@@ -62,6 +62,17 @@ def test_kept_keys_give_the_same_logits() -> None:
                 torch.testing.assert_close(logits[:, k], whole, rtol=1e-4, atol=1e-5)
 
 
+def test_keys_made_together_are_those_of_each_layer() -> None:
+    model = network()
+    memory = torch.randn(3, 40, 32, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        for layer, together in zip(model.decoder, model.point_keys(memory), strict=True):
+            for made, alone in zip(together, layer.attend_points.keys(memory), strict=True):
+                torch.testing.assert_close(made, alone)
+        attention = model.encoder[0].attend_self
+        torch.testing.assert_close(attention.to_itself(memory), attention(memory, *attention.keys(memory)))
+
+
 def test_features_are_finite_for_numbers_of_any_size() -> None:
     X, y = table()
     scale = torch.tensor([1e-30, 1.0, 1e30]).view(3, 1, 1)

@@ -104,9 +104,19 @@ class Attention(nn.Module):
         keys, values = self.key_value(x).chunk(2, dim=-1)  # (B, N, W) each
         return self.split(keys), self.split(values)
 
-    def forward(self, x: Tensor, keys: Tensor, values: Tensor, is_causal: bool = False) -> Tensor:
+    def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What ``x`` gathers from the values whose keys it resembles."""
-        mixed = functional.scaled_dot_product_attention(self.split(self.query(x)), keys, values, is_causal=is_causal)
+        return self._gather(self.split(self.query(x)), keys, values)
+
+    def to_itself(self, x: Tensor, is_causal: bool = False) -> Tensor:
+        """The same with keys and values of ``x``; one matrix makes all three, so that ``x`` is read once."""
+        weight = torch.cat([self.query.weight, self.key_value.weight])
+        bias = torch.cat([self.query.bias, self.key_value.bias])
+        queries, keys, values = (self.split(part) for part in functional.linear(x, weight, bias).chunk(3, dim=-1))
+        return self._gather(queries, keys, values, is_causal)
+
+    def _gather(self, queries: Tensor, keys: Tensor, values: Tensor, is_causal: bool = False) -> Tensor:
+        mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=is_causal)
         return self.out(mixed.transpose(1, 2).flatten(2))  # (B, N, W)
 
     def next(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -135,14 +145,13 @@ class Layer(nn.Module):
     def encode(self, x: Tensor) -> Tensor:
         """Points attend to points."""
         a = self.norm_self(x)  # (B, N, W)
-        x = x + self.attend_self(a, *self.attend_self.keys(a))
+        x = x + self.attend_self.to_itself(a)
         return x + self.feed(self.norm_feed(x))
 
-    def decode(self, x: Tensor, memory: Tensor) -> Tensor:
+    def decode(self, x: Tensor, point_keys: Tensor, point_values: Tensor) -> Tensor:
         """Tokens attend to the tokens before them and to the points."""
-        a = self.norm_self(x)  # (B, L, W)
-        x = x + self.attend_self(a, *self.attend_self.keys(a), is_causal=True)
-        x = x + self.attend_points(self.norm_points(x), *self.attend_points.keys(memory))
+        x = x + self.attend_self.to_itself(self.norm_self(x), is_causal=True)  # (B, L, W)
+        x = x + self.attend_points(self.norm_points(x), point_keys, point_values)
         return x + self.feed(self.norm_feed(x))
 
     def decode_next(self, x: Tensor, cache: LayerCache, place: int) -> Tensor:
@@ -220,11 +229,20 @@ class Model(nn.Module):
 
     def forward(self, X: Tensor, y: Tensor, tokens: Tensor) -> Tensor:
         """Logits of the token after each given one: (B, N, 10), (B, N), (B, L) -> (B, L, V)."""
-        memory = self.encode(X, y)
+        point_keys = self.point_keys(self.encode(X, y))
         x = self.embed_tokens(tokens) + self.embed_places.weight[: tokens.shape[1]]  # (B, L, W)
-        for layer in self.decoder:
-            x = layer.decode(x, memory)
+        for layer, (keys, values) in zip(self.decoder, point_keys, strict=True):
+            x = layer.decode(x, keys, values)
         return self.logits(x)
+
+    def point_keys(self, memory: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Keys and values of the points for each layer of the decoder; one matrix makes all of them."""
+        projections = [layer.attend_points.key_value for layer in self.decoder]
+        weight, bias = (torch.cat([getattr(p, name) for p in projections]) for name in ("weight", "bias"))
+        B, N, _ = memory.shape
+        made = functional.linear(memory, weight, bias).view(B, N, 2 * len(projections), self.settings.heads, -1)
+        parts = [part.transpose(1, 2) for part in made.unbind(2)]  # (B, H, N, W/H) each
+        return list(zip(parts[::2], parts[1::2], strict=True))
 
     def loss(self, X: Tensor, y: Tensor, tokens: Tensor) -> Tensor:
         """Mean cross-entropy of the next token, in nats; padding does not count."""
@@ -233,13 +251,13 @@ class Model(nn.Module):
 
     def start(self, X: Tensor, y: Tensor, n_sequences: int) -> list[LayerCache]:
         """Encode tables and make room for ``n_sequences`` sequences of each."""
-        memory = self.encode(X, y)
         settings = self.settings
         shape = (settings.length, X.shape[0] * n_sequences, settings.heads, settings.width // settings.heads)
         caches = []
-        for layer in self.decoder:
-            keys, values = layer.attend_points.keys(memory)
-            caches.append(LayerCache(keys.new_empty(shape), keys.new_empty(shape), keys, values))
+        for keys, values in self.point_keys(self.encode(X, y)):
+            caches.append(
+                LayerCache(keys.new_empty(shape), keys.new_empty(shape), keys.contiguous(), values.contiguous())
+            )
         return caches
 
     def next_logits(self, tokens: Tensor, caches: list[LayerCache], place: int) -> Tensor:

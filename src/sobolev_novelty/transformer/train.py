@@ -250,15 +250,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--start-from", type=Path, help="an export of another machine")
     parser.add_argument("--export", type=Path, help="folder for float32 weights to go on from elsewhere")
     parser.add_argument("--weights", type=Path, help="folder for bfloat16 weights for use, written at the end")
-    parser.add_argument("--threads", type=int, default=max(1, min(12, (os.cpu_count() or 2) - 2)), help="data threads")
+    parser.add_argument("--threads", type=int, default=max(1, min(6, (os.cpu_count() or 2) - 2)), help="data threads")
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda" if torch.cuda.is_available() else "cpu")
-    parser.add_argument("--compile", choices=("none", "default", "reduce-overhead", "max-autotune"))
+    parser.add_argument("--compile", choices=("none", "default", "reduce-overhead", "max-autotune", "graph"))
     options = parser.parse_args(arguments)
     changes = list(options.set)
     if options.seed is not None:
         changes += [f"corpus.seed={options.seed}", f"training.seed={options.seed}"]
     torch.set_float32_matmul_precision("high")
-    compile_mode = options.compile or ("default" if options.device == "cuda" else "none")
+    compile_mode = options.compile or ("graph" if options.device == "cuda" else "none")
     cooling = None if options.cooldown_minutes is None else 60.0 * options.cooldown_minutes
     train(
         RunSettings.from_toml(options.settings, changes),

@@ -89,7 +89,12 @@ class Machine:
         """The batch on the device."""
         tensors = (prepared.X, prepared.y, prepared.tokens)
         X, y, tokens = (tensor.to(self.device, non_blocking=True) for tensor in tensors)
-        return X, y, tokens.long()
+        return X, y, tokens
+
+    @property
+    def records(self) -> bool:
+        """Whether whole steps are recorded and replayed."""
+        return self.compile_mode == "graph"
 
     def precision(self) -> torch.autocast:
         """bfloat16 on a GPU; most CPUs emulate it, slower than float32."""
@@ -99,9 +104,49 @@ class Machine:
         """The function as this machine runs it."""
         if self.compile_mode == "none":
             return function
-        mode = None if self.compile_mode == "default" else self.compile_mode
+        mode = None if self.compile_mode in ("default", "graph") else self.compile_mode
         compiled: Callable[..., Tensor] = torch.compile(function, mode=mode)
         return compiled
+
+
+class Recording:
+    """Steps of one shape, recorded as a CUDA graph and replayed.
+
+    A step is some eleven hundred launches; replayed they are one, so that neither the interpreter nor the data threads
+    that share its lock keep the device waiting.
+    """
+
+    #: Steps before the recording: they compile, and make what the optimizer keeps.
+    N_FIRST = 3
+
+    def __init__(self, update: Callable[..., tuple[Tensor, Tensor]]) -> None:
+        self._update = update
+        self._n_calls = 0
+        self._inputs: list[Tensor] = []
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self._results: tuple[Tensor, Tensor] | None = None
+        self._stream = torch.cuda.Stream()
+
+    def __call__(self, *tensors: Tensor) -> tuple[Tensor, Tensor]:
+        """One step on a batch in pinned memory; the next call overwrites what it returns."""
+        if not self._inputs:
+            self._inputs = [torch.empty_like(tensor, device="cuda") for tensor in tensors]
+        for place, tensor in zip(self._inputs, tensors, strict=True):
+            place.copy_(tensor, non_blocking=True)
+        self._n_calls += 1
+        if self._n_calls <= self.N_FIRST:
+            self._stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(self._stream):
+                results = self._update(*self._inputs)
+            torch.cuda.current_stream().wait_stream(self._stream)
+            return results
+        if self._graph is None or self._results is None:
+            self._graph = torch.cuda.CUDAGraph()
+            # Data threads take pinned memory meanwhile.
+            with torch.cuda.graph(self._graph, stream=self._stream, capture_error_mode="thread_local"):
+                self._results = self._update(*self._inputs)
+        self._graph.replay()
+        return self._results
 
 
 class Trainer:
@@ -116,9 +161,11 @@ class Trainer:
         vectors = [p for p in self.model.parameters() if p.ndim <= 1]
         self.optimizer = torch.optim.AdamW(
             [{"params": matrices, "weight_decay": training.weight_decay}, {"params": vectors, "weight_decay": 0.0}],
-            lr=training.learning_rate,
+            # A recorded step reads its learning rate on the device.
+            lr=torch.tensor(training.learning_rate, device=machine.device) if machine.records else 0.0,
             betas=(training.beta1, training.beta2),
             fused=machine.device == "cuda",
+            capturable=machine.records,
         )
         cooldown = round(training.cooldown_share * training.steps)
         self.schedule = Schedule(training.learning_rate, 0, training.warmup_steps, training.steps - cooldown, cooldown)
@@ -128,6 +175,7 @@ class Trainer:
         self._loss = machine.compiled(self.model.loss)
         self._parameters = list(self.model.parameters())
         self._averages = list(self.averaged.parameters())
+        self._replay = Recording(self._update) if machine.records else None
 
     @property
     def progress(self) -> dict[str, Any]:
@@ -142,18 +190,13 @@ class Trainer:
     def train_step(self, prepared: Prepared) -> tuple[Tensor, Tensor]:
         """One update; returns loss and gradient norm, still on the device."""
         training = self.settings.training
-        rate = self.schedule.rate(self.step)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+        self._set_rate(self.schedule.rate(self.step))
         if self.machine.compile_mode == "reduce-overhead":
             torch.compiler.cudagraph_mark_step_begin()
-        X, y, tokens = self.machine.load(prepared)
-        with self.machine.precision():
-            loss = self._loss(X, y, tokens)
-        loss.backward()
-        norm = torch.nn.utils.clip_grad_norm_(self._parameters, training.max_gradient_norm)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        if self._replay is not None:
+            loss, norm = self._replay(prepared.X, prepared.y, prepared.tokens)
+        else:
+            loss, norm = self._update(*self.machine.load(prepared))
         # Early means forget fast: the first weights of a run are no average of anything.
         k = self.step - self.schedule.warmup_from
         decay = min(training.ema_decay, (1.0 + k) / (10.0 + k))
@@ -161,7 +204,24 @@ class Trainer:
             torch._foreach_lerp_(self._averages, self._parameters, 1.0 - decay)
         self.counts += prepared.counts
         self.step += 1
-        return loss.detach().clone(), norm.detach()
+        return loss.clone(), norm.clone()
+
+    def _update(self, X: Tensor, y: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """Gradients and a step of the optimizer; asks the device for nothing, so that it can be recorded."""
+        with self.machine.precision():
+            loss = self._loss(X, y, tokens.long())
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, self.settings.training.max_gradient_norm)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.detach(), norm.detach()
+
+    def _set_rate(self, rate: float) -> None:
+        for group in self.optimizer.param_groups:
+            if self.machine.records:
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
 
     def cool_down(self, steps: int) -> None:
         """Begin the cool-down now; the run ends after ``steps`` more."""
@@ -192,6 +252,10 @@ class Trainer:
         self.model.load_state_dict(state["model"])
         self.averaged.load_state_dict(state["averaged"])
         self.optimizer.load_state_dict(state["optimizer"])
+        for group in self.optimizer.param_groups:
+            group["capturable"] = self.machine.records
+            if self.machine.records:
+                group["lr"] = torch.as_tensor(group["lr"], device=self.machine.device).clone()
         self.step, self.schedule = int(state["step"]), Schedule(**state["schedule"])
         self.counts = state["counts"].numpy().copy()
         torch.set_rng_state(state["random"])
@@ -228,6 +292,7 @@ class Trainer:
             most likely ones given what is before them.
         """
         X, y, tokens = self.machine.load(prepared)
+        tokens = tokens.long()
         nats, right, structure_right, whole = (torch.zeros((), device=X.device) for _ in range(4))
         for start in range(0, len(X), VALIDATION_ROWS):
             rows = slice(start, start + VALIDATION_ROWS)
