@@ -128,5 +128,7 @@ def test_a_name_that_is_taken_or_not_a_name_is_refused() -> None:
         register_engine("mcts", RandomProducts)
     with pytest.raises(ParameterError, match="must be an identifier"):
         register_engine("random+products", RandomProducts)
-    with pytest.raises(ParameterError, match="'engine' must be one of genetic, mcts, random_products, or an Engine"):
+    with pytest.raises(
+        ParameterError, match="'engine' must be one of genetic, mcts, transformer, random_products, or an Engine"
+    ):
         engine_named("annealing")

@@ -19,7 +19,7 @@ from sobolev_novelty.testing import ContractError, check_engine, engine_checks
 def test_every_registered_engine_keeps_the_contract(engine: str, name: str, check: object) -> None:
     if engine == "transformer":
         pytest.importorskip("torch", reason="this engine needs torch")
-    options = {"n_samples": 64} if engine == "transformer" else {}
+    options = {"n_samples": 32} if engine == "transformer" else {}
     check(engine_named(engine, **options), 150)  # type: ignore[operator]
 
 
