@@ -1,8 +1,4 @@
 """A small transformer that reads a table and writes formulas: its corpus, training and weights.
 
-The only part of the package that imports torch.
+The only part of the package that imports torch; the corpus (``corpus/``, ``tokenizer``, ``decontaminate``) does without.
 """
-
-from sobolev_novelty.errors import require
-
-require("torch", extra="transformer")

@@ -6,6 +6,7 @@
 #include "generate.h"
 #include "inputs.h"
 #include "novelty.h"
+#include "reader.h"
 #include "skeleton.h"
 
 #if defined(_WIN32)
@@ -170,6 +171,43 @@ PUBLIC int32_t sobolev_corpus_survey(const Settings *s, int64_t index, int64_t n
     }
     workspace_free(w);
     return 0;
+}
+/* The verdict on one text, or -1 where Python must decide: an unknown operator, too large, or too close to the threshold. */
+static int judge_text(Workspace *w, Reader *r, const Words *words, const char *text, const char *end, const double *X, int n, double tau,
+                      double *min_nu) {
+    static const double margin = 1e-6;                 /* novelties of the two kernels differ by less */
+    if (!read_formula(r, words, text, end)) return -1;
+    int n_before, dim = r->n_variables ? r->n_variables : 1;
+    Sum terms = additive_terms(&w->terms, r->token, r->constant, r->length, &n_before);
+    if (terms.n < 0 || w->terms.n_failed) return -1;
+    if (words->n_columns) {
+        int place[MAX_DIM];
+        rank_variables(r, place);
+        memcpy(w->X, X, sizeof(double) * N_POINTS);
+        for (int j = 0; j < r->n_variables; j++)
+            memcpy(w->X + place[j] * N_POINTS, X + r->variable[j].key * N_POINTS, sizeof(double) * N_POINTS);
+        X = w->X;
+    }
+    Verdict v = judge(w, terms, X, n, dim, tau, min_nu);
+    return v == TOO_MANY_TERMS || fabs(*min_nu - tau) <= margin ? -1 : (int)v;
+}
+/* Formulas as text, the one after the other: formula i is text[start[i] .. start[i + 1]). X (columns, N_POINTS), of which n points count;
+ * variable number k of a formula is column k, or the column of its name where `words` has columns. verdict, min_nu (size,).
+ * Returns how many were decided; the others have verdict -1. */
+PUBLIC int64_t sobolev_corpus_judge(const Words *words, const char *text, const int64_t *start, int64_t size, const double *X, int32_t n,
+                                    double tau, int8_t *verdict, double *min_nu) {
+    Workspace *w = workspace_new();
+    Reader *r = malloc(sizeof *r);
+    int64_t decided = 0;
+    for (int64_t i = 0; i < size; i++) {
+        min_nu[i] = NAN;
+        verdict[i] = -1;
+        if (w && r) verdict[i] = (int8_t)judge_text(w, r, words, text + start[i], text + start[i + 1], X, n, tau, &min_nu[i]);
+        decided += verdict[i] >= 0;
+    }
+    workspace_free(w);
+    free(r);
+    return decided;
 }
 /* The skeleton's hash of a well-formed prefix list; 0 when its terms are too many. */
 PUBLIC uint64_t sobolev_corpus_skeleton(const int8_t *token, const double *constant, int32_t length) {

@@ -18,12 +18,14 @@ enum {
     ADD = 14, SUB, MUL, INV, ABS, SQUARE, SQRT, SIN, COS, TAN, ARCTAN, LOG, EXP, CUBE, N_SKELETON_TOKENS,
     PLUS = N_SKELETON_TOKENS, MINUS, FIRST_MANTISSA, FIRST_EXPONENT = FIRST_MANTISSA + 900,
 };
+/* Formulas that are read from text may also raise to a constant power, which stands at the token's place among the constants. */
+enum { POWER = N_SKELETON_TOKENS };
 enum { LOWEST_EXPONENT = -10, N_EXPONENTS = 19 };
 enum { MAX_DIM = 10, N_POINTS = 200, MAX_NODES = 80, MAX_TERMS = 64, N_UNARY = CUBE - INV + 1 };
 
 static inline int is_variable(int t) { return t >= FIRST_VARIABLE && t < ADD; }
 static inline int is_binary(int t) { return t >= ADD && t <= MUL; }
-static inline int is_unary(int t) { return t >= INV && t <= CUBE; }
+static inline int is_unary(int t) { return t >= INV && t <= POWER; }
 static inline int is_sum(int t) { return t == ADD || t == SUB; }
 
 typedef struct {
