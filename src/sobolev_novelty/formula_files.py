@@ -132,34 +132,65 @@ def _of_entry(number: int, raw: bytes, entry: Any, field: str) -> Record:
 
 
 def _of_list(stream: IO[bytes], field: str) -> Iterator[Record]:
-    """Entries of ``[..., ...]``, decoded one at a time from a window on the file."""
-    decoder, scanner = codecs.getincrementaldecoder("utf-8-sig")(errors="replace"), json.JSONDecoder()
-    window, at_end, number = "", False, 0
-    expected = "["
-    while True:
-        window = window.lstrip()
-        if window and expected in "[,":
-            if window[0] == "]" and expected == ",":
-                return
-            if window[0] != expected:
-                raise DataError(f"This is not a JSON list: entry {number + 1} does not begin with {expected!r}.")
-            window, expected = window[1:].lstrip(), "]" if expected == "[" else "value"
-            continue
-        if window and expected == "]" and window[0] == "]":
-            return
-        if window and (at_end or len(window) > 1 or window[0] not in '"{['):
+    """Entries of ``[..., ...]``, decoded one at a time."""
+    window = _Window(stream)
+    mark = window.take()
+    if mark != "[":
+        raise DataError(f"This is not a JSON list: it begins with {mark!r}. Give one formula per line, or a list.")
+    if window.peek() == "]":
+        return
+    number = 0
+    while mark in ("[", ","):
+        number += 1
+        entry, raw = window.entry(number)
+        yield _of_entry(number, raw.encode("utf-8", errors="replace"), entry, field)
+        mark = window.take()
+    if mark != "]":
+        raise DataError(f"The JSON list breaks off after entry {number}: got {mark!r} instead of a comma or ']'.")
+
+
+class _Window:
+    """The part of a JSON text that is being read."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")(errors="replace")
+        self._scanner = json.JSONDecoder()
+        self._text = ""
+        self._start = 0
+
+    def _read_on(self) -> bool:
+        block = self._stream.read(_BLOCK)
+        self._text = self._text[self._start :] + self._decoder.decode(block, final=not block)
+        self._start = 0
+        return bool(block)
+
+    def peek(self) -> str:
+        """The next character that is not a space; empty at the end."""
+        while True:
+            while self._start < len(self._text) and self._text[self._start].isspace():
+                self._start += 1
+            if self._start < len(self._text) or not self._read_on():
+                return self._text[self._start : self._start + 1]
+
+    def take(self) -> str:
+        """The same, and go past it."""
+        character = self.peek()
+        self._start += len(character)
+        return character
+
+    def entry(self, number: int) -> tuple[Any, str]:
+        """The next value, and how it is written."""
+        self.peek()
+        while True:
             try:
-                entry, end = scanner.raw_decode(window)
+                entry, end = self._scanner.raw_decode(self._text, self._start)
             except (ValueError, RecursionError) as error:
-                if at_end or len(window) > MAX_RECORD:
-                    raise DataError(f"Entry {number + 1} of the JSON list cannot be read: {error}.") from error
+                if len(self._text) - self._start > MAX_RECORD or not self._read_on():
+                    raise DataError(f"Entry {number} of the JSON list cannot be read: {error}.") from error
             else:
-                number += 1
-                yield _of_entry(number, window[:end].encode("utf-8", errors="replace"), entry, field)
-                window, expected = window[end:], ","
-                continue
-        if at_end:
-            raise DataError(f"The JSON list ends early, after {number} entries.")
-        block = stream.read(_BLOCK)
-        at_end = not block
-        window += decoder.decode(block, final=at_end)
+                if end == len(self._text) and self._read_on():
+                    continue  # a number may go on
+                raw = self._text[self._start : end]
+                self._start = end
+                return entry, raw

@@ -42,7 +42,8 @@ FLOAT_NAMES = (
 OPERATOR_TOKENS = {name: FIRST_OPERATOR + k for k, name in enumerate(_OPERATOR_NAMES)}
 #: Operands that each token opens; a sign opens its digits and its exponent.
 ARITY = np.array(
-    [OPERATORS[name].arity if name in OPERATOR_TOKENS else 2 if name in "+-" else 0 for name in FLOAT_NAMES], dtype=np.int64
+    [OPERATORS[name].arity if name in OPERATOR_TOKENS else 2 if name in "+-" else 0 for name in FLOAT_NAMES],
+    dtype=np.int64,
 )
 
 

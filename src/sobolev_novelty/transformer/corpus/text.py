@@ -18,12 +18,11 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import RESERVED
 from sobolev_novelty.parsing.functions import DIALECTS, FUNCTIONS
 from sobolev_novelty.parsing.machine import CONSTANTS
-from sobolev_novelty.transformer.corpus.library import MAX_DIM, N_POINTS, VERDICTS, native, pointer
+from sobolev_novelty.transformer.corpus.library import MAX_DIM, N_POINTS, native, pointer
 from sobolev_novelty.transformer.tokenizer import OPERATOR_TOKENS
 
 #: Thresholds from which on the unit may judge: below, a Gram matrix does not tell novelties apart.
 LOWEST_TAU = 1e-3
-UNDECIDED = -1
 #: The three calls that the unit rewrites, numbered as in native/reader.h.
 _CALLS = {**OPERATOR_TOKENS, "div": 100, "pow": 101, "neg": 102}
 
@@ -124,9 +123,6 @@ def _meanings(dialect: str) -> dict[str, tuple[int, float]]:
     for spelling, function in functions.items():
         operands = ("a", "b")[: function.n_min]
         tree = function.build(*operands)
-        is_one_operator = isinstance(tree, tuple) and tree[1:] == operands
-        meanings[spelling] = (_CALLS.get(tree[0].name, 0) if is_one_operator else 0, meanings[spelling][1])
+        call = _CALLS.get(tree[0].name, 0) if isinstance(tree, tuple) and tree[1:] == operands else 0
+        meanings[spelling] = (call, meanings[spelling][1])
     return meanings
-
-
-__all__ = ["LOWEST_TAU", "UNDECIDED", "VERDICTS", "TextJudge", "is_reserved"]
