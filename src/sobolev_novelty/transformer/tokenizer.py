@@ -38,12 +38,10 @@ FLOAT_NAMES = (
     *SKELETON_NAMES, "+", "-", *(f"N{digits}" for digits in MANTISSAS), *(f"E{exponent}" for exponent in EXPONENTS),
 )  # fmt: skip
 
-#: Operators that have tokens, by name.
-OPERATOR_TOKENS = {name: FIRST_OPERATOR + k for k, name in enumerate(_OPERATOR_NAMES)}
+_NUMBER = {name: FIRST_OPERATOR + k for k, name in enumerate(_OPERATOR_NAMES)}
 #: Operands that each token opens; a sign opens its digits and its exponent.
 ARITY = np.array(
-    [OPERATORS[name].arity if name in OPERATOR_TOKENS else 2 if name in "+-" else 0 for name in FLOAT_NAMES],
-    dtype=np.int64,
+    [OPERATORS[name].arity if name in _NUMBER else 2 if name in "+-" else 0 for name in FLOAT_NAMES], dtype=np.int64
 )
 
 
@@ -64,11 +62,11 @@ def to_prefix(
     constants = np.zeros(len(expression))
     for place, token in enumerate(expression.tokens):
         if isinstance(token, Operator):
-            if token.name not in OPERATOR_TOKENS:
+            if token.name not in _NUMBER:
                 raise ExpressionError(
-                    f"'{token.name}' has no token. Use rewritten() first; known: {', '.join(OPERATOR_TOKENS)}."
+                    f"'{token.name}' has no token. Use rewritten() first; known: {', '.join(_NUMBER)}."
                 )
-            tokens[place] = OPERATOR_TOKENS[token.name]
+            tokens[place] = _NUMBER[token.name]
         elif isinstance(token, str):
             if inputs.get(token, MAX_INPUTS) >= MAX_INPUTS:
                 raise ExpressionError(f"'{token}' is not one of the first {MAX_INPUTS} inputs.")
@@ -169,7 +167,7 @@ def rewritten(expression: Expression) -> Expression:
 
 def _rewrite(operator: Operator, operands: tuple[Nested, ...]) -> Nested:
     first = operands[0]
-    if operator.name in OPERATOR_TOKENS:
+    if operator.name in _NUMBER:
         return (operator, *operands)
     if operator.name == "div":
         inverse = _of("inv", operands[1])
@@ -178,7 +176,7 @@ def _rewrite(operator: Operator, operands: tuple[Nested, ...]) -> Nested:
         return _power(first, operands[1])
     if operator.name in _REWRITTEN:
         return _REWRITTEN[operator.name](first)
-    raise ExpressionError(f"'{operator.name}' cannot be written with the tokens: {', '.join(OPERATOR_TOKENS)}.")
+    raise ExpressionError(f"'{operator.name}' cannot be written with the tokens: {', '.join(_NUMBER)}.")
 
 
 def _of(name: str, *operands: Nested) -> Nested:

@@ -19,12 +19,13 @@ from sobolev_novelty.expression import RESERVED
 from sobolev_novelty.parsing.functions import DIALECTS, FUNCTIONS
 from sobolev_novelty.parsing.machine import CONSTANTS
 from sobolev_novelty.transformer.corpus.library import MAX_DIM, N_POINTS, native, pointer
-from sobolev_novelty.transformer.tokenizer import OPERATOR_TOKENS
+from sobolev_novelty.transformer.tokenizer import FIRST_OPERATOR, SKELETON_NAMES
 
 #: Thresholds from which on the unit may judge: below, a Gram matrix does not tell novelties apart.
 LOWEST_TAU = 1e-3
 #: The three calls that the unit rewrites, numbered as in native/reader.h.
-_CALLS = {**OPERATOR_TOKENS, "div": 100, "pow": 101, "neg": 102}
+_CALLS = {name: number for number, name in enumerate(SKELETON_NAMES) if number >= FIRST_OPERATOR}
+_CALLS |= {"div": 100, "pow": 101, "neg": 102}
 
 
 class _Words(ctypes.Structure):
