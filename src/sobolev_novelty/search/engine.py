@@ -86,6 +86,8 @@ class Problem:
         The user's own starting points.
     deadline : Deadline
         Set by the loop.
+    n_threads : int
+        Threads an engine may use; set by the loop.
     """
 
     sample: Sample
@@ -95,6 +97,7 @@ class Problem:
     max_complexity: int = 60
     guesses: tuple[Expression, ...] = ()
     deadline: Deadline = field(default_factory=Deadline)
+    n_threads: int = 1
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
@@ -162,9 +165,18 @@ class SobolevGuidance:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """What an engine remembers between rounds; engines derive their own, a data class that can be pickled."""
+    """What an engine remembers between rounds; engines derive their own, a data class that can be pickled.
+
+    Parameters
+    ----------
+    n_novelty_calls : int
+        Novelty evaluations so far.
+    last_words : str
+        Why the engine has nothing more to propose, as a sentence.
+    """
 
     n_novelty_calls: int = 0
+    last_words: str = "The engine has nothing more to propose."
 
 
 S = TypeVar("S", bound=State)

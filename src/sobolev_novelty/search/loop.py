@@ -152,7 +152,7 @@ def run(
     >>> result.best.nmse < 1e-20
     True
     """
-    problem = replace(problem, deadline=Deadline.after(budget.seconds))
+    problem = replace(problem, deadline=Deadline.after(budget.seconds), n_threads=max(1, n_jobs))
     search = _Search(problem, budget, n_jobs, tuple(callbacks))
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
@@ -174,7 +174,7 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> Non
         scored = search.evaluate(search.in_time(engine.propose(state, rng)))
         search.check_budget()  # the engine may have taken the rest of the time
         if search.n_proposed == n_proposed:
-            search.stop_reason = search.stop_reason or "The engine has nothing more to propose."
+            search.stop_reason = search.stop_reason or state.last_words
             return
         state = engine.observe(state, scored)
         search.n_novelty_calls = state.n_novelty_calls

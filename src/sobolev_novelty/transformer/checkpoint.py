@@ -4,14 +4,20 @@
 random states, funnel. It is 16 bytes per parameter, too much for machines that exchange little; there an *export* goes
 along: the float32 weights and the step. A run that starts from it has fresh moments and a fresh running mean and warms
 up again; with β₂ = 0.98 the moments forget what was before some fifty steps anyway. This is the one inexact resume.
-*Weights* are for use: the running mean in bfloat16.
+*Weights* are for use: the running mean in bfloat16, or with matrices of 8-bit integers and one scale per row, which
+halves them:
+
+::
+
+    python -m sobolev_novelty.transformer.checkpoint FOLDER SMALLER --int8
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +35,8 @@ STATE = "state.pt"
 CONFIG = "config.json"
 FORMAT = 1
 _KINDS = ("export", "weights")
+#: What the scales of a quantised matrix are called, after its name.
+SCALES = ".scales"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,19 +66,26 @@ def load_state(folder: Path) -> dict[str, Any] | None:
 
 
 def write_weights(
-    folder: Path, kind: str, settings: RunSettings, tensors: Mapping[str, Tensor], progress: Mapping[str, Any]
+    folder: Path,
+    kind: str,
+    settings: RunSettings,
+    tensors: Mapping[str, Tensor],
+    progress: Mapping[str, Any],
+    *,
+    int8: bool = False,
 ) -> None:
-    """Write an export (float32) or weights for use (bfloat16), sharded, with ``config.json`` last."""
+    """Write an export (float32) or weights for use (bfloat16, or int8), sharded, with ``config.json`` last."""
     folder.mkdir(parents=True, exist_ok=True)
     dtype = torch.float32 if kind == "export" else torch.bfloat16
+    stored = quantised(tensors) if int8 else {name: tensor.to(dtype) for name, tensor in tensors.items()}
     # Names tell the step, so that a folder whose writing was cut short still has the files its config.json names.
     step = int(progress["step"])
-    files = write_shards(folder, f"{kind}-{step:07d}", {name: tensor.to(dtype) for name, tensor in tensors.items()})
+    files = write_shards(folder, f"{kind}-{step:07d}", stored)
     config = {
         "format": FORMAT,
         "kind": kind,
         "n_parameters": sum(tensor.numel() for tensor in tensors.values()),
-        "dtype": str(dtype).removeprefix("torch."),
+        "dtype": "int8" if int8 else str(dtype).removeprefix("torch."),
         "files": files,
         "progress": dict(progress),
         "vocabulary": list(vocabulary(settings.model.with_floats)[: settings.model.vocabulary_size]),
@@ -98,12 +113,51 @@ def read_weights(folder: Path) -> Stored:
         if isinstance(error, DataError | ParameterError):
             raise
         raise DataError(f"{folder} holds no weights: {error!r}. Give a folder with config.json.") from error
-    return Stored(settings, read_shards(folder, files), progress, kind)
+    return Stored(settings, _dequantised(read_shards(folder, files)), progress, kind)
+
+
+def quantised(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Matrices as 8-bit integers times one scale per row; embeddings, norms and offsets in bfloat16."""
+    stored: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.ndim != 2 or name.startswith(("embed_tokens", "embed_places")):
+            stored[name] = tensor.to(torch.bfloat16)
+            continue
+        matrix = tensor.float()
+        scales = (matrix.abs().amax(dim=1) / 127.0).clamp_min(1e-30)
+        stored[name] = (matrix / scales[:, None]).round().to(torch.int8)
+        stored[name + SCALES] = scales
+    return stored
+
+
+def _dequantised(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    scales = {name.removesuffix(SCALES): tensor for name, tensor in stored.items() if name.endswith(SCALES)}
+    return {
+        name: tensor.float() * scales[name][:, None] if name in scales else tensor
+        for name, tensor in stored.items()
+        if not name.endswith(SCALES)
+    }
 
 
 def load_model(folder: Path) -> Model:
     """A network with stored weights, in float32, ready for use."""
     stored = read_weights(folder)
-    model = Model(stored.settings.model)
-    model.load_state_dict({name: tensor.float() for name, tensor in stored.tensors.items()})
+    with torch.device("meta"):  # initial weights would take longer than reading these
+        model = Model(stored.settings.model, seed=None)
+    model.load_state_dict({name: tensor.float() for name, tensor in stored.tensors.items()}, assign=True)
     return model.eval()
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Entry point of ``python -m sobolev_novelty.transformer.checkpoint``."""
+    parser = argparse.ArgumentParser(description="Write an export or weights anew, as weights for use.")
+    parser.add_argument("source", type=Path, help="a folder with config.json")
+    parser.add_argument("target", type=Path, help="folder for the weights")
+    parser.add_argument("--int8", action="store_true", help="8-bit integers with a scale per row instead of bfloat16")
+    options = parser.parse_args(arguments)
+    stored = read_weights(options.source)
+    write_weights(options.target, "weights", stored.settings, stored.tensors, stored.progress, int8=options.int8)
+
+
+if __name__ == "__main__":
+    main()

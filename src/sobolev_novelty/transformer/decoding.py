@@ -7,7 +7,8 @@ Shapes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -25,6 +26,7 @@ from sobolev_novelty.transformer.tokenizer import (
     FIRST_OPERATOR,
     N_FLOAT,
     N_SKELETON,
+    OPERATOR_NAMES,
     PAD,
 )
 
@@ -63,6 +65,13 @@ class Grammar:
         digits = (ids >= FIRST_MANTISSA) & (ids < FIRST_EXPONENT)
         exponents = (ids >= FIRST_EXPONENT) & (ids < N_FLOAT)
         return cls(operands.to(ids.device), legal, digits, exponents, settings.length)
+
+    def restricted(self, operators: Collection[str], max_nodes: int) -> Grammar:
+        """The grammar with these operators only, for formulas of at most so many nodes."""
+        forbidden = [number for number, name in OPERATOR_NAMES.items() if name not in operators]
+        begins = self.begins_operand.clone()
+        begins[..., forbidden] = False
+        return replace(self, begins_operand=begins, length=min(self.length, max(1, max_nodes) + 2))
 
     def allowed(self, place: int, open_places: Tensor, last: Tensor) -> Tensor:
         """(B, S) open places and last tokens -> (B, S, V): what keeps the formula well-formed and short enough."""

@@ -20,7 +20,10 @@ from torch import Tensor
 
 from sobolev_novelty.errors import DataError
 
-_DTYPES = {"F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16, "I64": torch.int64, "U8": torch.uint8}
+_DTYPES = {
+    "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16,
+    "I64": torch.int64, "I8": torch.int8, "U8": torch.uint8,
+}  # fmt: skip
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 MAX_SHARD_BYTES = 15 * 1024 * 1024
 _MAX_HEADER_BYTES = 1 << 24

@@ -39,6 +39,8 @@ FLOAT_NAMES = (
 )  # fmt: skip
 
 _NUMBER = {name: FIRST_OPERATOR + k for k, name in enumerate(_OPERATOR_NAMES)}
+#: Number -> name of the tokens that are operators.
+OPERATOR_NAMES = {number: name for name, number in _NUMBER.items()}
 #: Operands that each token opens; a sign opens its digits and its exponent.
 ARITY = np.array(
     [OPERATORS[name].arity if name in _NUMBER else 2 if name in "+-" else 0 for name in FLOAT_NAMES], dtype=np.int64

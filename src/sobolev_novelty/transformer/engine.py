@@ -1,0 +1,232 @@
+"""A pretrained network proposes skeletons: it reads a bag of points and writes formulas, whose constants the loop fits.
+
+Each round shows the network another bag of at most 200 rows and takes the greedy formula and samples. A skeleton that
+was not there yet becomes several forms: its constants start from different values, and every other form has a free
+offset. The engine ends when its samples are used up, or after the round in which an exact fit was found: a simpler
+equivalent is mostly in the same round, and a further one takes the network a second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sobolev_novelty.algebra.writing import ONE, respelled
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.forms import Form, split_form
+from sobolev_novelty.search.preparation import IndexArray, chosen_columns
+from sobolev_novelty.transformer.decoding import Grammar
+from sobolev_novelty.transformer.pretrained import chosen_device, network, weights_folder
+from sobolev_novelty.transformer.sampling import draw
+from sobolev_novelty.transformer.tokenizer import FIRST_OPERATOR, MAX_INPUTS, SKELETON_NAMES, decode
+
+#: Rows the network reads at once; shorter tables are repeated up to here, as in training.
+BAG_ROWS = 200
+#: Samples of the first round, and of a round at most. Later rounds are larger: prefixes are shared.
+FIRST_ROUND, LARGEST_ROUND = 256, 512
+#: Columns with a root mean square outside of these are shown to the network in other units.
+SMALLEST, LARGEST = 1e-3, 1e3
+
+
+@dataclass(slots=True)
+class TransformerState(State):
+    """What was drawn so far."""
+
+    problem: Problem
+    columns: IndexArray
+    n_drawn: int = 0
+    is_over: bool = False
+    skeletons: set[frozenset[Expression]] = field(default_factory=set)
+
+
+class Transformer(Engine[TransformerState]):
+    """Skeletons from a pretrained network.
+
+    The Sobolev signal changes nothing here: every skeleton is fitted, and the loop chooses.
+
+    Parameters
+    ----------
+    n_samples : int
+        Formulas drawn in all, repeated ones counted; the greedy ones come on top.
+    temperature : float
+        Of the samples: below 1 they are more alike.
+    n_starts : int
+        Starting points of the constants of each skeleton.
+    weights : str, optional
+        Folder of another network (``config.json`` and its files) than that of the package.
+    device : str, optional
+        As torch names it; by default a GPU where there is one.
+    guidance : SobolevGuidance, optional
+        Accepted as every engine does, and not used.
+    """
+
+    def __init__(
+        self,
+        *,
+        n_samples: int = 1024,
+        temperature: float = 1.0,
+        n_starts: int = 4,
+        weights: str | None = None,
+        device: str | None = None,
+        guidance: SobolevGuidance | None = None,
+    ) -> None:
+        self.n_samples = n_samples
+        self.temperature = temperature
+        self.n_starts = n_starts
+        self.weights = weights
+        self.device = device
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> TransformerState:
+        """Read the network and choose the columns it sees."""
+        for name, least in (("n_samples", 0), ("n_starts", 1)):
+            if getattr(self, name) < least:
+                raise ParameterError(f"'{name}' must be at least {least}. Got {getattr(self, name)}.")
+        if not self.temperature > 0.0:
+            raise ParameterError(f"'temperature' must be positive. Got {self.temperature}.")
+        network(weights_folder(self.weights), chosen_device(self.device))
+        return TransformerState(problem, chosen_columns(problem.sample.X.T, problem.y, MAX_INPUTS))
+
+    def propose(self, state: TransformerState, rng: np.random.Generator) -> Iterator[Expression]:
+        """The new skeletons of another bag, each from several starting points; nothing when the samples are used up."""
+        if state.is_over:
+            return
+        n_samples = min(max(FIRST_ROUND, state.n_drawn), LARGEST_ROUND, self.n_samples - state.n_drawn)
+        state.n_drawn += n_samples
+        skeletons = [s for s in self._drawn(state, n_samples, rng) if _is_new(s, state.skeletons)]
+        written = _Writer(state.problem)
+        for k in range(self.n_starts):
+            for skeleton in skeletons:
+                form = written.form(skeleton, k, rng)
+                if form is not None:
+                    yield form
+
+    def observe(self, state: TransformerState, scored: list[Candidate]) -> TransformerState:
+        """See whether it is enough; what was scored does not change what the network writes."""
+        if any(candidate.nmse < EXACT_NMSE for candidate in scored):
+            state.is_over, state.last_words = True, "The fit is exact up to rounding."
+        elif state.n_drawn >= self.n_samples:
+            state.is_over, state.last_words = True, f"All {self.n_samples} samples of the network were tried."
+        return state
+
+    def _drawn(self, state: TransformerState, n_samples: int, rng: np.random.Generator) -> list[Expression]:
+        problem, device = state.problem, chosen_device(self.device)
+        model = network(weights_folder(self.weights), device)
+        X, y = _bag(problem, state.columns, rng)
+        names = [problem.sample.names[j] for j in state.columns]
+        grammar = Grammar.of(model.settings, torch.tensor([len(names)])).restricted(
+            _writable(problem.operators), problem.max_complexity
+        )
+        with _threads(problem.n_threads):
+            found = draw(
+                model,
+                X.to(device),
+                y.to(device),
+                grammar,
+                n_samples=n_samples,
+                rng=rng,
+                temperature=self.temperature,
+                deadline=problem.deadline,
+            )
+        return [decode(formula.tokens, names=names) for formula in found]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Skeletons as forms that a problem allows."""
+
+    problem: Problem
+
+    def form(self, skeleton: Expression, k: int, rng: np.random.Generator) -> Expression | None:
+        """The skeleton's start number ``k``; None where it would repeat another, or may not be written."""
+        split = split_form(_filled(skeleton))
+        with_offset = k % 2 == 1 and ONE not in split.terms
+        if k > 0 and not split.n_free and not (with_offset and k == 1):
+            return None
+        start = skeleton.with_constants(_start(len(skeleton.constants), k, rng))
+        if with_offset:
+            start = Expression.of("add", start, 1.0)
+        form = respelled(start, self.problem.operators)
+        return form if form is not None and form.complexity <= self.problem.max_complexity else None
+
+
+def _start(n_constants: int, k: int, rng: np.random.Generator) -> list[float]:
+    """Starting values: near 1, and then of either sign and any size."""
+    if k == 0:
+        return _generic(n_constants)
+    sizes = 10.0 ** rng.uniform(-1.0, 1.0, n_constants)
+    return (rng.choice([-1.0, 1.0], n_constants) * sizes).tolist()
+
+
+def _generic(n_constants: int) -> list[float]:
+    """Values near 1, no two of them equal, so that no terms merge that differ for other constants."""
+    return [1.0 + 0.0137 * j for j in range(n_constants)]
+
+
+def _filled(skeleton: Expression) -> Expression:
+    return skeleton.with_constants(_generic(len(skeleton.constants)))
+
+
+def _is_new(skeleton: Expression, known: set[frozenset[Expression]]) -> bool:
+    """Whether no formula with the same terms, constants left out, is known; it is known from now on."""
+    key = frozenset(_without_constants(split_form(_filled(skeleton))))
+    is_new = key not in known
+    known.add(key)
+    return is_new
+
+
+def _without_constants(form: Form) -> Iterator[Expression]:
+    flags = iter(form.free)
+    for term in form.terms:
+        yield term.with_constants([0.0 if next(flags) else constant for constant in term.constants])
+
+
+def _writable(operators: tuple[str, ...]) -> list[str]:
+    """Operators of the vocabulary that the allowed ones can write."""
+    names = SKELETON_NAMES[FIRST_OPERATOR:]
+    examples = {name: Expression.of(name, *("x0", "x1")[: OPERATORS[name].arity]) for name in names}
+    return [name for name, example in examples.items() if respelled(example, operators) is not None]
+
+
+def _bag(problem: Problem, columns: IndexArray, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    """At most 200 rows, as the network reads them: X (1, 200, 10) and y (1, 200)."""
+    n, weights = len(problem.y), problem.weights
+    usable = np.arange(n) if weights is None else np.flatnonzero(weights > 0.0)
+    if len(usable) > BAG_ROWS:
+        chances = None if weights is None else weights[usable] / weights[usable].sum()
+        usable = rng.choice(usable, BAG_ROWS, replace=False, p=chances)
+    rows = np.resize(usable, BAG_ROWS)
+    X = np.zeros((BAG_ROWS, MAX_INPUTS), dtype=np.float32)
+    for place, column in enumerate(columns):
+        X[:, place] = _ordinary(problem.sample.X[column])[rows]
+    return torch.from_numpy(X)[None], torch.from_numpy(_ordinary(problem.y)[rows].astype(np.float32))[None]
+
+
+def _ordinary(column: FloatArray) -> FloatArray:
+    """The column in units of a power of ten in which it has the size of what the network was trained on."""
+    peak = float(np.abs(column).max())
+    if peak == 0.0:
+        return column
+    size = peak * float(np.sqrt(np.mean((column / peak) ** 2)))
+    return column if SMALLEST <= size <= LARGEST else column / 10.0 ** np.floor(np.log10(size))
+
+
+@contextmanager
+def _threads(n_threads: int) -> Iterator[None]:
+    """Torch's threads for a while."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(n_threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
