@@ -50,7 +50,9 @@ def measures(n: int, repeats: int) -> list[Measure]:
             ]
 
         return [
-            at_least("sobolev filter, E2ESR-like lines, normal inputs", rates(whole, n, "normal"), 4000, 10000, unit="/s"),
+            at_least(
+                "sobolev filter, E2ESR-like lines, normal inputs", rates(whole, n, "normal"), 4000, 10000, unit="/s"
+            ),
             plain("the same on U[1, 5]", rates(whole, n, "uniform:1,5"), unit="/s"),
             plain("the same with --reasons", rates(part, n_part, "normal", with_reasons=True), unit="/s"),
         ]  # fmt: skip
