@@ -10,7 +10,7 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Any
@@ -75,14 +75,13 @@ class Evaluation:
     def write(self, path: Path) -> None:
         """As a whole or not at all."""
         content = {
-            "format": FORMAT,
-            **asdict(self),
-            "summary": summary(self.rows),
-            "paper": PAPER,
-            "origin": circumstances(),
-        }
+            "format": FORMAT, "arm": self.arm, "seed": self.seed, "samples": self.samples, "settings": self.settings,
+            "summary": summary(self.rows), "paper": PAPER, "origin": circumstances(),
+        }  # fmt: skip
+        rows = ",\n".join(json.dumps(row, allow_nan=False) for row in self.rows)  # one per line
+        text = json.dumps(content, indent=1, allow_nan=False).removesuffix("\n}") + f',\n "rows": [\n{rows}\n]}}\n'
         unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-        unfinished.write_text(json.dumps(content, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        unfinished.write_text(text, encoding="utf-8")
         os.replace(unfinished, path)
 
     @property
@@ -132,7 +131,7 @@ def evaluate_network(
     run = Decoding(**decoding)
     start = Evaluation(
         _arm_name(stored.settings.corpus), training.seed, samples,
-        {"run": stored.settings.to_dict(), "decoding": asdict(run), "data_seed": DATA_SEED, "train_rows": TRAIN_ROWS},
+        _settings(run=stored.settings.to_dict(), decoding=asdict(run)),
     )  # fmt: skip
     return _evaluated(start, by_network(load_model(weights)), run, out, tasks=tasks, on_progress=on_progress)
 
@@ -148,9 +147,15 @@ def evaluate_generator(
     run = Decoding(**decoding)
     start = Evaluation(
         f"generator alone, {_arm_name(corpus)}", corpus.seed, 0,
-        {"corpus": asdict(corpus), "decoding": asdict(run), "data_seed": DATA_SEED, "train_rows": TRAIN_ROWS},
+        _settings(corpus=asdict(corpus), decoding=asdict(run)),
     )  # fmt: skip
     return _evaluated(start, by_generator(corpus), run, out, tasks=tasks, on_progress=on_progress)
+
+
+def _settings(**values: Any) -> dict[str, Any]:
+    """As they are read back from JSON."""
+    plain: dict[str, Any] = json.loads(json.dumps(values | {"data_seed": DATA_SEED, "train_rows": TRAIN_ROWS}))
+    return plain
 
 
 def _arm_name(corpus: Any) -> str:
@@ -185,8 +190,7 @@ def _gone_on_with(start: Evaluation, out: Path) -> Evaluation:
     if not out.exists():
         return start
     before = Evaluation.read(out)
-    same = json.loads(json.dumps([start.arm, start.seed, start.samples, start.settings]))
-    if [before.arm, before.seed, before.samples, before.settings] != same:
+    if replace(before, rows=[]) != start:
         raise ParameterError(f"'out': '{out}' holds another evaluation. Delete it, or give another path.")
     return before
 

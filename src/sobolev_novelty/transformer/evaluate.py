@@ -1,9 +1,10 @@
 """How well a network solves tasks, with E2ESR's inference: the paper's pretraining experiment (Section 4.3).
 
 Inputs are standardized, the target is not. The network reads bags of at most 200 rows and writes, for each bag, the
-greedy formula and samples. Of formulas with one skeleton the first is kept; linear coefficients are fitted to all,
-inner constants to the best few, from the constants that the network wrote. The formula with the smallest training
-error is chosen; of fits that are exact up to rounding, the shortest.
+greedy formula and samples. Of formulas with one skeleton the first is kept; linear coefficients and an offset are
+fitted to all, inner constants to the best few, with and without an offset that the network did not write, from the
+constants that it wrote. The formula with the smallest training error is chosen; of fits that are exact up to rounding,
+the shortest.
 
 A *draw* is one such run. Samples of several draws come from the same bags, and each draw also has the greedy formulas.
 """
@@ -19,6 +20,7 @@ import numpy as np
 import torch
 
 from sobolev_novelty.algebra.canonical import assemble
+from sobolev_novelty.algebra.writing import ONE
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.evaluation import evaluate
@@ -41,13 +43,12 @@ class Split(Protocol):
     """A task as arrays, (n_samples, n_features) and (n_samples,)."""
 
     @property
-    def X_train(self) -> FloatArray: ...
+    def X_train(self) -> FloatArray:
+        """Inputs to learn from."""
+
     @property
-    def y_train(self) -> FloatArray: ...
-    @property
-    def X_test(self) -> FloatArray: ...
-    @property
-    def y_test(self) -> FloatArray: ...
+    def y_train(self) -> FloatArray:
+        """Their target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,20 +232,23 @@ class _Chooser:
         fitted = [found for found in (self.fine[formula] for formula in best) if found is not None]
         if not fitted:
             return Solution(None, math.inf, len(distinct), "No formula is finite on the training rows.")
-        nmse, expression = min(fitted, key=lambda found: (max(found[0], EXACT_NMSE), found[1].complexity))
+        nmse, expression = min(fitted, key=_rank)
         return Solution(expression, nmse, len(distinct))
 
     def _rank(self, formulas: Sequence[Expression]) -> None:
-        for formula, fit in zip(formulas, self._fits(formulas, 0, 1), strict=True):
+        forms = [_with_offset(split_form(formula)) for formula in formulas]
+        for formula, fit in zip(formulas, self._fits(forms, 0, 1), strict=True):
             self.rough[formula] = fit.loss
 
     def _refine(self, formulas: Sequence[Expression]) -> None:
-        fits = self._fits(formulas, self.decoding.n_iterations, self.decoding.n_starts)
-        for formula, fit in zip(formulas, fits, strict=True):
-            self.fine[formula] = self._judged(fit)
+        written = [split_form(formula) for formula in formulas]
+        forms = [*written, *map(_with_offset, written)]
+        fits = self._fits(forms, self.decoding.n_iterations, self.decoding.n_starts)
+        for formula, plain, offset in zip(formulas, fits[: len(formulas)], fits[len(formulas) :], strict=True):
+            found = [judged for judged in (self._judged(plain), self._judged(offset)) if judged is not None]
+            self.fine[formula] = min(found, key=_rank, default=None)
 
-    def _fits(self, formulas: Sequence[Expression], n_iterations: int, n_starts: int) -> list[Fit]:
-        forms: list[Form] = [split_form(formula) for formula in formulas]
+    def _fits(self, forms: Sequence[Form], n_iterations: int, n_starts: int) -> list[Fit]:
         return fit_terms(
             [form.terms for form in forms], self.sample, self.y, free=[form.free for form in forms],
             n_iterations=n_iterations, n_starts=n_starts, rng=self.rng,
@@ -259,6 +263,14 @@ class _Chooser:
         with np.errstate(all="ignore"):
             loss = float(np.sum((self.y - evaluate(expression, self.sample)) ** 2))
         return (loss / self.total if self.total else loss, expression) if math.isfinite(loss) else None
+
+
+def _rank(found: tuple[float, Expression]) -> tuple[float, int]:
+    return max(found[0], EXACT_NMSE), found[1].complexity
+
+
+def _with_offset(form: Form) -> Form:
+    return form if ONE in form.terms else Form((*form.terms, ONE), (*form.free, False))
 
 
 def _skeleton(formula: Expression) -> tuple[object, ...]:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError, ParameterError
+from sobolev_novelty.transformer.corpus.formula_table import FormulaTable
 from sobolev_novelty.transformer.corpus.library import (
     ARMS,
     INPUT_KINDS,
@@ -97,6 +98,7 @@ class Corpus:
     with_floats: bool = False
     _held_out: npt.NDArray[np.uint64] = field(init=False)
     _keep: FloatArray = field(init=False)
+    _file: FormulaTable = field(init=False)
 
     def __post_init__(self) -> None:
         from sobolev_novelty.transformer.decontaminate import held_out_hashes
@@ -106,6 +108,7 @@ class Corpus:
         hashes = held_out_hashes() if self.settings.hold_out else np.zeros(0, dtype=np.uint64)
         object.__setattr__(self, "_held_out", hashes)
         object.__setattr__(self, "_keep", np.array(self.settings.keep, dtype=np.float64))
+        object.__setattr__(self, "_file", FormulaTable.of(self.settings.formulas))
 
     @property
     def length(self) -> int:
@@ -149,6 +152,17 @@ class Corpus:
             float(lowest[0]), VERDICTS[verdict],
         )  # fmt: skip
 
+    @property
+    def n_left_out(self) -> int:
+        """Formulas of the file that cannot be read or written with the tokens."""
+        return self._file.n_left_out
+
+    def units(self, index: int) -> npt.NDArray[np.int8]:
+        """SI exponents (kg, m, s, A, K) of the inputs of a candidate of the physics grammar, shape (10, 5)."""
+        found = np.zeros((MAX_DIM, 5), dtype=np.int8)
+        native().sobolev_corpus_units(ctypes.byref(self._native()), ctypes.c_int64(index), pointer(found))
+        return found
+
     def pass_rates(self, n: int, *, first: int = 0, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """How many of ``n`` candidates reach the filter and pass it, by dimension and number of terms: two (10, 65)."""
         shape = (2, n_threads, MAX_DIM, MAX_TERMS + 1)
@@ -175,6 +189,7 @@ class Corpus:
             max_nodes=s.max_nodes, max_float_tokens=s.max_float_tokens, min_points=s.min_points, tries=s.tries,
             full_share=s.full_share, max_target=s.max_target, max_angle=s.max_angle, tau=s.tau,
             held_out=self._held_out.ctypes.data, n_held_out=len(self._held_out), keep=self._keep.ctypes.data,
+            **self._file.native_fields(),
         )  # fmt: skip
         native_settings.dim_weights[: len(s.dimensions)] = s.dimensions
         native_settings.input_weights[:] = [float(s.inputs.get(kind, 0.0)) for kind in INPUT_KINDS]

@@ -40,7 +40,7 @@ typedef enum {
     N_VERDICTS,
 } Verdict;
 
-enum { LEAN, E2ESR };                                  /* laws of formulas */
+enum { LEAN, E2ESR, PHYSICS, FROM_FILE };              /* laws of formulas */
 enum { RANDOM, FILTERED, MATCHED };                    /* arms */
 enum { WHITENED, MOVED, SHARED_BOX, BOXES, LOG_BOXES, CURVES, UNIT_TO_FIVE, N_INPUT_KINDS };
 
@@ -55,6 +55,11 @@ typedef struct {
     const uint64_t *held_out;          /* sorted */
     int64_t n_held_out;
     const double *keep;                /* MATCHED: (MAX_DIM, MAX_TERMS + 1), chance to stay by dimension and terms */
+    const int8_t *file_tokens;         /* FROM_FILE: formulas one after the other, formula i from file_starts[i] on */
+    const double *file_constants;
+    const int64_t *file_starts;        /* (n_file + 1,) */
+    const int8_t *file_dims;
+    int64_t n_file;
 } Settings;
 
 /* ------------------------------------------------------------------ random numbers (splitmix64) */
