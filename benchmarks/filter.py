@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 import json
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 from benchmarks.measure import Measure, at_least, plain, seconds
 from benchmarks.run import ROOT, machine
 from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas
 from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings
-from sobolev_novelty.transformer.tokenizer import from_prefix
 
 RESULT = ROOT / "results" / "benchmarks" / "filter.json"
 
@@ -23,14 +23,7 @@ RESULT = ROOT / "results" / "benchmarks" / "filter.json"
 def lines(n: int, seed: int = 3) -> list[str]:
     """Formulas of E2ESR's law."""
     source = Corpus(CorpusSettings.of_law("e2esr", seed=seed))
-    found: list[str] = []
-    index = 0
-    while len(found) < n:
-        candidate = source.candidate(index)
-        index += 1
-        if candidate.verdict == "accepted":
-            found.append(str(from_prefix(candidate.tokens.tolist(), candidate.constants.tolist())))
-    return found
+    return [str(candidate.expression) for candidate in islice(source.accepted(), n)]
 
 
 def measures(n: int, repeats: int) -> list[Measure]:

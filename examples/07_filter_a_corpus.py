@@ -18,7 +18,7 @@ formulas.write_text(
     "2*(x0 +\n"
 )
 
-# %% Judged on uniform inputs between 1 and 5, as ``sobolev filter formulas.txt --inputs uniform:1,5 --out kept.txt`` does.
+# %% As ``sobolev filter formulas.txt --inputs uniform:1,5 --out kept.txt`` does.
 judge = FormulaJudge(Inputs.of("uniform:1,5"))
 kept, reasons = folder / "kept.txt", folder / "reasons.jsonl"
 print(filter_formulas(formulas, kept, judge, reasons=reasons))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +15,16 @@ import pytest
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
+from needs_corpus_unit import corpus_unit  # noqa: F401
 from sobolev_novelty.cli import app
 from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas, streaming
-from sobolev_novelty.corpus_filter.judging import _place
 from sobolev_novelty.data import Sample
 from sobolev_novelty.errors import KernelError, ParameterError, SobolevError
+from sobolev_novelty.expression import natural_order
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings, library
-from sobolev_novelty.transformer.corpus.build import build
+from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings
 from sobolev_novelty.transformer.corpus.text import TextJudge
-from sobolev_novelty.transformer.tokenizer import from_prefix
 
 #: How `accepts` begins its reason.
 BEGINNINGS = {
@@ -36,31 +35,13 @@ BEGINNINGS = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def corpus_unit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The unit that was built with the package, or one compiled for these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        try:
-            library.native()
-        except KernelError:
-            if shutil.which("cc") is None:
-                pytest.skip("no C compiler, and the corpus unit was not built")
-            patch.setenv("SOBOLEV_CORPUS", str(build(tmp_path_factory.mktemp("unit"))))
-        yield
-    library.native.cache_clear()
+pytestmark = pytest.mark.usefixtures("corpus_unit")
 
 
 def corpus_texts(law: str, n: int, seed: int = 3) -> list[str]:
     """Formulas of our own corpus as text."""
     source = Corpus(CorpusSettings.of_law(law, seed=seed))
-    found: list[str] = []
-    index = 0
-    while len(found) < n:
-        candidate = source.candidate(index)
-        index += 1
-        if candidate.verdict == "accepted":
-            found.append(str(from_prefix(candidate.tokens.tolist(), candidate.constants.tolist())))
-    return found
+    return [str(candidate.expression) for candidate in islice(source.accepted(), n)]
 
 
 def in_infix(text: str) -> str:
@@ -79,7 +60,7 @@ def outcome_by_accepts(text: str, inputs: Inputs) -> tuple[str, sn.Verdict | Non
     """What `sobolev_novelty.accepts` says, formula by formula."""
     try:
         expression = parse(text)
-        variables = tuple(sorted(expression.variables, key=_place))
+        variables = tuple(sorted(expression.variables, key=natural_order))
         verdict = sn.accepts(expression, inputs.sample(variables))
     except SobolevError:
         return "unreadable", None

@@ -24,7 +24,6 @@ from sobolev_novelty.terms import additive_terms
 from sobolev_novelty.transformer.corpus import (
     MAX_DIM,
     VERDICTS,
-    Candidate,
     Corpus,
     CorpusSettings,
     matching_keep,
@@ -33,7 +32,7 @@ from sobolev_novelty.transformer.corpus import (
 from sobolev_novelty.transformer.corpus.build import build
 from sobolev_novelty.transformer.corpus.library import MAX_TERMS
 from sobolev_novelty.transformer.decontaminate import held_out_hashes, skeleton_hash, skeleton_hashes
-from sobolev_novelty.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, decode, from_prefix
+from sobolev_novelty.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, decode
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("corpus_unit")]
 
@@ -46,10 +45,6 @@ REASONS = {
     "too_few_rows": "Fewer than 32 rows",
     "no_terms": "The expression is zero",
 }
-
-
-def expression_of(candidate: Candidate) -> Expression:
-    return from_prefix(candidate.tokens.tolist(), candidate.constants.tolist())
 
 
 @pytest.mark.parametrize("law", ["lean", "e2esr"])
@@ -103,7 +98,7 @@ def test_targets_are_the_values_of_the_formula(law: str) -> None:
     source = corpus(law)
     for index in source.batch(0, 100).indices.tolist():
         candidate = source.candidate(index)
-        values = evaluate(expression_of(candidate), candidate.X.T)
+        values = evaluate(candidate.expression, candidate.X.T)
         np.testing.assert_allclose(candidate.y, values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
 
 
@@ -127,7 +122,7 @@ def test_the_filter_judges_as_the_library_does(law: str, inputs: dict[str, float
             continue
         judged += 1
         seen.add(candidate.verdict)
-        formula = expression_of(candidate)
+        formula = candidate.expression
         verdict = sn.accepts(formula, candidate.X.T)
         assert verdict.accepted == (candidate.verdict == "accepted"), (index, str(formula))
         assert verdict.reason.startswith(REASONS[candidate.verdict]), (index, verdict.reason)
@@ -141,7 +136,7 @@ def test_lean_formulas_have_no_like_terms_and_bounded_angles() -> None:
     source = corpus()
     for index in source.batch(1, 60).indices.tolist():
         candidate = source.candidate(index)
-        formula = expression_of(candidate)
+        formula = candidate.expression
         assert len(formula) <= 40
         for place, token in enumerate(formula.tokens):
             if str(token) in ("sin", "cos", "tan"):
@@ -232,7 +227,7 @@ def test_no_formula_of_a_decontaminated_corpus_is_held_out() -> None:
     for index in range(400):
         candidate, before = clean.candidate(index), plain.candidate(index)
         if before.verdict == "accepted":
-            is_held_out = skeleton_hash(expression_of(before)) in hashes
+            is_held_out = skeleton_hash(before.expression) in hashes
             assert candidate.verdict == ("held_out" if is_held_out else "accepted")
             rejected += is_held_out
             kept += not is_held_out
@@ -289,7 +284,7 @@ def test_formulas_of_the_physics_grammar_are_consistent_in_their_units() -> None
     hashes = {int(value) for value in held_out_hashes()}
     for index in batch.indices.tolist():
         candidate = source.candidate(index)
-        formula, units = expression_of(candidate), source.units(index)
+        formula, units = candidate.expression, candidate.units
         unit_of(formula, units)
         assert skeleton_hash(formula) not in hashes
         assert len(formula.variables) == len(candidate.X)
@@ -319,7 +314,7 @@ def test_a_file_of_formulas_is_a_corpus(tmp_path: Path) -> None:
         batch.tokens, corpus("file", formulas=str(path), with_floats=True).batch(0, 60).tokens
     )
     assert set(batch.dims.tolist()) == {2, 3}
-    written = Counter(str(expression_of(source.candidate(index))) for index in batch.indices.tolist())
+    written = Counter(str(source.candidate(index).expression) for index in batch.indices.tolist())
     assert set(written) == {str(decode(tokens)) for tokens in batch.tokens.tolist()}
     assert "x0 - 3.14*x1" in written and "x0*sin(x1*inv(3))" in written and len(written) == 3
     filtered = corpus("file", formulas=str(path), arm="filtered", judge="one_to_five")

@@ -17,7 +17,7 @@ from sobolev_novelty.batch import TermNovelties, check_tau, novelties_of
 from sobolev_novelty.corpus_filter.inputs import Inputs
 from sobolev_novelty.data import Sample
 from sobolev_novelty.errors import KernelError, ParseError, SobolevError
-from sobolev_novelty.expression import Expression, numbered_index
+from sobolev_novelty.expression import Expression, natural_order
 from sobolev_novelty.geometry import Geometry, Status
 from sobolev_novelty.guidance import Verdict, verdict_on
 from sobolev_novelty.parsing import parse
@@ -146,7 +146,7 @@ class FormulaJudge:
         """Columns in the table's order; without a table numbered variables by number, then names."""
         if self.inputs.table is not None:
             return tuple(sorted(variables, key=self.inputs.table.names.index))
-        return tuple(sorted(variables, key=_place))
+        return tuple(sorted(variables, key=natural_order))
 
     def _judged(self, expressions: Sequence[Expression], sample: Sample) -> list[Judgement]:
         try:
@@ -156,8 +156,3 @@ class FormulaJudge:
             if len(expressions) == 1:
                 return [Judgement.unreadable(error)]
             return [judgement for one in expressions for judgement in self._judged([one], sample)]
-
-
-def _place(name: str) -> tuple[bool, int, str]:
-    number = numbered_index(name) if name.startswith("x") and not name.startswith("x_") else None
-    return (number is None, number or 0, name)

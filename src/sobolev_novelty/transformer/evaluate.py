@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +34,7 @@ from sobolev_novelty.transformer.corpus import N_POINTS, Corpus, CorpusSettings
 from sobolev_novelty.transformer.decoding import Grammar
 from sobolev_novelty.transformer.model import Model
 from sobolev_novelty.transformer.sampling import Drawn, draw
-from sobolev_novelty.transformer.tokenizer import MAX_INPUTS, decode, from_prefix
+from sobolev_novelty.transformer.tokenizer import MAX_INPUTS, decode
 
 #: Rows of the fits at most, as in E2ESR.
 FIT_ROWS = 1024
@@ -153,17 +154,11 @@ def by_generator(settings: CorpusSettings) -> Propose:
     def propose(sample: Sample, y: FloatArray, decoding: Decoding, rng: np.random.Generator) -> list[list[Expression]]:
         only = tuple(float(j == sample.n_features - 1) for j in range(sample.n_features))
         corpus = Corpus(replace(settings, dimensions=only, seed=int(rng.integers(2**62)), keep=(), arm=_arm(settings)))
-        draws: list[list[Expression]] = []
-        index = 0
-        for _ in range(decoding.n_draws):
-            own: list[Expression] = []
-            while len(own) < decoding.n_samples:
-                candidate = corpus.candidate(index)
-                index += 1
-                if candidate.verdict == "accepted":
-                    own.append(from_prefix(candidate.tokens.tolist(), candidate.constants.tolist()))
-            draws.append(own)
-        return draws
+        accepted = corpus.accepted()
+        return [
+            [candidate.expression for candidate in islice(accepted, decoding.n_samples)]
+            for _ in range(decoding.n_draws)
+        ]
 
     return propose
 

@@ -9,9 +9,10 @@ number of threads.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError, ParameterError
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.transformer.corpus.formula_table import FormulaTable
 from sobolev_novelty.transformer.corpus.library import (
     ARMS,
@@ -28,12 +30,14 @@ from sobolev_novelty.transformer.corpus.library import (
     MAX_NODES,
     MAX_TERMS,
     N_POINTS,
+    N_UNITS,
     VERDICTS,
     NativeSettings,
     native,
     pointer,
 )
 from sobolev_novelty.transformer.corpus.settings import CorpusSettings
+from sobolev_novelty.transformer.tokenizer import from_prefix
 
 #: Candidates reserved for each batch; a batch uses a small part of them.
 STRIDE = 1 << 20
@@ -72,7 +76,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One candidate in full precision: prefix tokens, their constants, its own points."""
+    """One candidate in full precision: prefix tokens, their constants, its own points.
+
+    ``units`` are the SI exponents (kg, m, s, A, K) of its inputs in the physics grammar, and 0 elsewhere.
+    """
 
     tokens: npt.NDArray[np.int8]
     constants: FloatArray
@@ -81,6 +88,12 @@ class Candidate:
     n_terms: int
     min_novelty: float
     verdict: str
+    units: npt.NDArray[np.int8]
+
+    @property
+    def expression(self) -> Expression:
+        """The formula, in x0, x1, …."""
+        return from_prefix(self.tokens.tolist(), self.constants.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,14 +155,15 @@ class Corpus:
         tokens = np.zeros(MAX_NODES, dtype=np.int8)
         constants, X, y = np.zeros(MAX_NODES), np.zeros((MAX_DIM, N_POINTS)), np.zeros(N_POINTS)
         info, lowest = np.zeros(4, dtype=np.int32), np.zeros(1)
-        arrays = (tokens, constants, X, y, info, lowest)
+        units = np.zeros((MAX_DIM, N_UNITS), dtype=np.int8)
+        arrays = (tokens, constants, X, y, info, lowest, units)
         verdict = native().sobolev_corpus_formula(
             ctypes.byref(self._native()), ctypes.c_int64(index), *(pointer(array) for array in arrays)
         )
         length, dim, n_points, n_terms = (int(value) for value in info)
         return Candidate(
             tokens[:length], constants[:length], X[:dim, :n_points].copy(), y[:n_points].copy(), n_terms,
-            float(lowest[0]), VERDICTS[verdict],
+            float(lowest[0]), VERDICTS[verdict], units[:dim],
         )  # fmt: skip
 
     @property
@@ -157,11 +171,9 @@ class Corpus:
         """Formulas of the file that cannot be read or written with the tokens."""
         return self._file.n_left_out
 
-    def units(self, index: int) -> npt.NDArray[np.int8]:
-        """SI exponents (kg, m, s, A, K) of the inputs of a candidate of the physics grammar, shape (10, 5)."""
-        found = np.zeros((MAX_DIM, 5), dtype=np.int8)
-        native().sobolev_corpus_units(ctypes.byref(self._native()), ctypes.c_int64(index), pointer(found))
-        return found
+    def accepted(self) -> Iterator[Candidate]:
+        """The candidates of the corpus, from index 0 on."""
+        return (candidate for candidate in map(self.candidate, count()) if candidate.verdict == "accepted")
 
     def pass_rates(self, n: int, *, first: int = 0, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """How many of ``n`` candidates reach the filter and pass it, by dimension and number of terms: two (10, 65)."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, SobolevError
-from sobolev_novelty.expression import Expression, numbered_index
+from sobolev_novelty.expression import Expression, natural_order
 from sobolev_novelty.formula_files import form_of, opened, read_records
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.transformer.corpus.library import MAX_DIM, MAX_NODES
@@ -86,13 +86,8 @@ def _read(path: Path) -> FormulaTable:
     return _joined(found, n_left_out)
 
 
-def _place(name: str) -> tuple[bool, int, str]:
-    number = numbered_index(name)
-    return number is None, number or 0, name
-
-
 def _prefix(expression: Expression) -> _Prefix:
-    names = sorted(expression.variables, key=_place)
+    names = sorted(expression.variables, key=natural_order)
     if not 1 <= len(names) <= MAX_DIM:
         raise DataError(f"The formula has {len(names)} inputs; 1 to {MAX_DIM} are read.")
     tokens, constants = to_prefix(rewritten(expression), names)

@@ -17,6 +17,8 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = "_corpus.so"
 #: The limits of native/corpus.h.
 MAX_DIM, N_POINTS, MAX_NODES, MAX_TERMS = 10, 200, 80, 64
+#: kg, m, s, A, K.
+N_UNITS = 5
 #: Where formulas are sampled, in the order of native/corpus.h.
 INPUT_KINDS = ("whitened", "moved", "shared_box", "boxes", "log_boxes", "curves", "one_to_five")
 LAWS = ("lean", "e2esr", "physics", "file")

@@ -149,9 +149,9 @@ PUBLIC int32_t sobolev_corpus_fill(const Settings *s, int64_t index, int64_t end
     return done;
 }
 /* Candidate `index` in full precision: token and constant (MAX_NODES,), X (MAX_DIM, N_POINTS), y (N_POINTS,).
- * info: length, dim, n_points, n_terms. Returns its verdict, or -1 when memory is out. */
+ * info: length, dim, n_points, n_terms; units (MAX_DIM, N_UNITS), of the physics grammar only. Returns its verdict, or -1 when memory is out. */
 PUBLIC int32_t sobolev_corpus_formula(const Settings *s, int64_t index, int8_t *token, double *constant, double *X, double *y,
-                                      int32_t *info, double *min_nu) {
+                                      int32_t *info, double *min_nu, int8_t *units) {
     Workspace *w = workspace_new();
     if (!w) return -1;
     int64_t counts[N_VERDICTS] = {0};
@@ -165,17 +165,6 @@ PUBLIC int32_t sobolev_corpus_formula(const Settings *s, int64_t index, int8_t *
     int32_t found[4] = {out.formula.length, out.dim, out.n_points, out.n_terms};
     memcpy(info, found, sizeof found);
     *min_nu = out.min_nu;
-    workspace_free(w);
-    return (int32_t)v;
-}
-/* The units of the inputs of candidate `index` of the physics grammar, (MAX_DIM, N_UNITS); its verdict, or -1 when memory is out. */
-PUBLIC int32_t sobolev_corpus_units(const Settings *s, int64_t index, int8_t *units) {
-    Workspace *w = workspace_new();
-    if (!w) return -1;
-    int64_t counts[N_VERDICTS] = {0};
-    Sample out;
-    memset(&out, 0, sizeof out);
-    Verdict v = make(s, index, w, &out, counts);
     memcpy(units, out.units.of, sizeof out.units.of);
     workspace_free(w);
     return (int32_t)v;
