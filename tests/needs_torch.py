@@ -5,8 +5,6 @@ They import this module before the package's, so that they are skipped where tor
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +12,11 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="the transformer needs torch: pip install 'sobolev-novelty[transformer]'")
 
-from sobolev_novelty.errors import KernelError  # noqa: E402
-from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings, library  # noqa: E402
-from sobolev_novelty.transformer.corpus.build import build  # noqa: E402
+from needs_corpus_unit import corpus_unit  # noqa: E402, F401
+from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings  # noqa: E402
 from sobolev_novelty.transformer.settings import RunSettings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
-
-
-@pytest.fixture(scope="session")
-def corpus_unit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """The unit that was built with the package, or one compiled for these tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        try:
-            library.native()
-        except KernelError:
-            if shutil.which("cc") is None:
-                pytest.skip("no C compiler, and the corpus unit was not built")
-            patch.setenv("SOBOLEV_CORPUS", str(build(tmp_path_factory.mktemp("unit"))))
-        yield
-    library.native.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from collections import Counter
 from contextlib import closing
+from fractions import Fraction
 from itertools import islice
 from pathlib import Path
 
@@ -12,15 +15,15 @@ import pytest
 
 import sobolev_novelty as sn
 from needs_torch import corpus, corpus_unit, one_thread  # noqa: F401
-from sobolev_novelty.errors import KernelError, ParameterError
+from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.terms import additive_terms
 from sobolev_novelty.transformer.corpus import (
     MAX_DIM,
     VERDICTS,
-    Candidate,
     Corpus,
     CorpusSettings,
     matching_keep,
@@ -29,7 +32,7 @@ from sobolev_novelty.transformer.corpus import (
 from sobolev_novelty.transformer.corpus.build import build
 from sobolev_novelty.transformer.corpus.library import MAX_TERMS
 from sobolev_novelty.transformer.decontaminate import held_out_hashes, skeleton_hash, skeleton_hashes
-from sobolev_novelty.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, from_prefix
+from sobolev_novelty.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, decode
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("corpus_unit")]
 
@@ -42,10 +45,6 @@ REASONS = {
     "too_few_rows": "Fewer than 32 rows",
     "no_terms": "The expression is zero",
 }
-
-
-def expression_of(candidate: Candidate) -> Expression:
-    return from_prefix(candidate.tokens.tolist(), candidate.constants.tolist())
 
 
 @pytest.mark.parametrize("law", ["lean", "e2esr"])
@@ -99,7 +98,7 @@ def test_targets_are_the_values_of_the_formula(law: str) -> None:
     source = corpus(law)
     for index in source.batch(0, 100).indices.tolist():
         candidate = source.candidate(index)
-        values = evaluate(expression_of(candidate), candidate.X.T)
+        values = evaluate(candidate.expression, candidate.X.T)
         np.testing.assert_allclose(candidate.y, values, rtol=1e-9, atol=1e-9 * np.abs(values).max())
 
 
@@ -123,7 +122,7 @@ def test_the_filter_judges_as_the_library_does(law: str, inputs: dict[str, float
             continue
         judged += 1
         seen.add(candidate.verdict)
-        formula = expression_of(candidate)
+        formula = candidate.expression
         verdict = sn.accepts(formula, candidate.X.T)
         assert verdict.accepted == (candidate.verdict == "accepted"), (index, str(formula))
         assert verdict.reason.startswith(REASONS[candidate.verdict]), (index, verdict.reason)
@@ -137,7 +136,7 @@ def test_lean_formulas_have_no_like_terms_and_bounded_angles() -> None:
     source = corpus()
     for index in source.batch(1, 60).indices.tolist():
         candidate = source.candidate(index)
-        formula = expression_of(candidate)
+        formula = candidate.expression
         assert len(formula) <= 40
         for place, token in enumerate(formula.tokens):
             if str(token) in ("sin", "cos", "tan"):
@@ -228,7 +227,7 @@ def test_no_formula_of_a_decontaminated_corpus_is_held_out() -> None:
     for index in range(400):
         candidate, before = clean.candidate(index), plain.candidate(index)
         if before.verdict == "accepted":
-            is_held_out = skeleton_hash(expression_of(before)) in hashes
+            is_held_out = skeleton_hash(before.expression) in hashes
             assert candidate.verdict == ("held_out" if is_held_out else "accepted")
             rejected += is_held_out
             kept += not is_held_out
@@ -255,6 +254,80 @@ def test_formulas_read_only_their_own_inputs() -> None:
     highest = np.where(inputs, batch.tokens - FIRST_INPUT, -1).max(axis=1)
     np.testing.assert_array_equal(highest + 1, batch.dims)
     assert (batch.tokens == CONSTANT).any()
+
+
+def unit_of(formula: Expression, units: np.ndarray) -> tuple[Fraction, ...]:
+    """The unit of a formula; an assertion fails where units do not match."""
+    nothing = (Fraction(0),) * units.shape[1]
+
+    def leaf(token: float | str) -> tuple[Fraction, ...]:
+        return tuple(map(Fraction, units[int(token[1:])].tolist())) if isinstance(token, str) else nothing
+
+    def node(op: Operator, of: tuple[tuple[Fraction, ...], ...]) -> tuple[Fraction, ...]:
+        powers = {"inv": Fraction(-1), "square": Fraction(2), "cube": Fraction(3), "sqrt": Fraction(1, 2)}
+        if op.name == "mul":
+            return tuple(a + b for a, b in zip(*of, strict=True))
+        if op.name in powers:
+            return tuple(powers[op.name] * a for a in of[0])
+        assert op.name in ("add", "sub", "sin", "cos", "exp"), op.name
+        assert of[0] == (of[1] if op.arity == 2 else nothing), str(formula)
+        return of[0]
+
+    return formula.fold(leaf, node)
+
+
+def test_formulas_of_the_physics_grammar_are_consistent_in_their_units() -> None:
+    source = corpus("physics", hold_out=True)
+    batch = source.batch(0, 400)
+    assert batch.dims.min() >= 2 and batch.dims.max() == 9 and set(batch.n_terms.tolist()) == {1, 2, 3}
+    seen: Counter[str] = Counter()
+    hashes = {int(value) for value in held_out_hashes()}
+    for index in batch.indices.tolist():
+        candidate = source.candidate(index)
+        formula, units = candidate.expression, candidate.units
+        unit_of(formula, units)
+        assert skeleton_hash(formula) not in hashes
+        assert len(formula.variables) == len(candidate.X)
+        assert np.abs(units).max() <= 4
+        seen["with units"] += bool(units.any())
+        seen.update({str(token) for token in formula.tokens if isinstance(token, Operator)})
+    assert {"add", "sub", "mul", "inv", "square", "sin", "cos", "exp", "sqrt"} <= set(seen)
+    assert seen["with units"] > 380
+
+
+def test_a_file_of_formulas_is_a_corpus(tmp_path: Path) -> None:
+    texts = [
+        "2.5*m*v**2 + b*tanh(m)",
+        "x1*sin(x2/3)",
+        "arcsin(x0)",
+        "x0 +",
+        "0*x0 + x1",
+        "1e99*x0 + x1",
+        "x2 - 3.14159*x9",
+    ]
+    path = tmp_path / "laws.json"
+    path.write_text(json.dumps(texts))
+    source = corpus("file", formulas=str(path), with_floats=True)
+    assert source.n_left_out == 4
+    batch = source.batch(0, 60)
+    np.testing.assert_array_equal(
+        batch.tokens, corpus("file", formulas=str(path), with_floats=True).batch(0, 60).tokens
+    )
+    assert set(batch.dims.tolist()) == {2, 3}
+    written = Counter(str(source.candidate(index).expression) for index in batch.indices.tolist())
+    assert set(written) == {str(decode(tokens)) for tokens in batch.tokens.tolist()}
+    assert "x0 - 3.14*x1" in written and "x0*sin(x1*inv(3))" in written and len(written) == 3
+    filtered = corpus("file", formulas=str(path), arm="filtered", judge="one_to_five")
+    assert filtered.candidate(0).verdict in VERDICTS
+
+
+def test_a_file_without_formulas_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "laws.txt"
+    path.write_text("arcsin(x0)\n")
+    with pytest.raises(DataError, match="no formula that the tokens can write; 1 were left out"):
+        corpus("file", formulas=str(path))
+    with pytest.raises(ParameterError, match="'formulas' is the path of the law 'file', and of no other"):
+        corpus("lean", formulas=str(path))
 
 
 def test_settings_that_cannot_be_used_say_why(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sobolev_novelty.cli_errors import one_line_errors
-from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, print_json
+from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, listed, print_json
 from sobolev_novelty.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -206,6 +206,64 @@ def page_command(
 
     with one_line_errors(as_json):
         _print_written(write_page(sources, out), as_json)
+
+
+@bench_app.command("pretrained")
+def pretrained_command(
+    weights: Annotated[
+        Path, typer.Argument(help="Folder with weights, or a TOML file of 'pretrain' for its generator alone.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="JSON file; rows that it has already are kept.")],
+    draws: Annotated[int, typer.Option(help="Decoding runs per task.")] = 8,
+    samples: Annotated[int, typer.Option(help="Samples of each, beside the greedy formulas.")] = 128,
+    bags: Annotated[int, typer.Option(help="Sets of 200 rows that the network reads.")] = 2,
+    temperature: Annotated[float, typer.Option(help="Of the samples.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Seed of the samples.")] = 0,
+    tasks: Annotated[str | None, typer.Option(help="White-box tasks, separated by commas. Default: all.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run a pretrained network on the white-box tasks (docs/paper-pretraining.md)."""
+    from sobolev_novelty.bench.pretraining import evaluate_generator, evaluate_network, summary
+    from sobolev_novelty.errors import require
+    from sobolev_novelty.output import check_output
+    from sobolev_novelty.render.progress_bar import progress_bar
+
+    with one_line_errors(as_json):
+        check_output(out, (".json",))
+        require("torch", extra="transformer")
+        run = evaluate_network if weights.is_dir() else evaluate_generator
+        with progress_bar("Tasks") as on_progress:
+            found = run(
+                weights, out, tasks=listed(tasks), on_progress=on_progress, n_draws=draws, n_samples=samples,
+                n_bags=bags, temperature=temperature, seed=seed,
+            )  # fmt: skip
+        told = {"arm": found.arm, "seed": found.seed, "samples": found.samples, **summary(found.rows)}
+        if as_json:
+            print_json(told)
+        else:
+            typer.echo("\n".join(f"{key:>12} {value}" for key, value in told.items()))
+
+
+@bench_app.command("pretrained-table")
+def pretrained_table_command(
+    results: Annotated[list[Path], typer.Argument(help="JSON files that 'bench pretrained' wrote.")],
+    *,
+    figure: Annotated[Path | None, typer.Option(help="Also draw the curves: .svg, .png or .pdf.")] = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare networks: mean of max(0, R²) with intervals over tasks and seeds, beside what needs no network."""
+    from sobolev_novelty.bench.pretraining import Evaluation, compared, table
+
+    with one_line_errors(as_json):
+        found = [Evaluation.read(path) for path in results]
+        if figure is not None:
+            from sobolev_novelty.bench.figures import save_figure
+            from sobolev_novelty.bench.pretraining_figure import figure as drawn
+
+            save_figure(drawn(found), figure)
+        _deliver(json.dumps([asdict(row) for row in compared(found)]) if as_json else table(found), out)
 
 
 def _stored(path: Path) -> tuple[pd.DataFrame, str]:

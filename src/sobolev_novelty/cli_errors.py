@@ -16,13 +16,15 @@ from sobolev_novelty.errors import ParseError, SobolevError
 OPTIONS = {
     name: f"--{name}"
     for name in (
-        "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "level", "operators",
-        "order", "out", "retry", "select", "separator", "sigma", "solver", "target", "tau", "variables", "weights",
+        "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "inputs", "level",
+        "operators", "order", "out", "reasons", "retry", "select", "separator", "sigma", "solver", "target", "tau",
+        "variables", "weights",
     )
 } | {
     "chunk_rows": "--chunk-rows", "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
-    "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights", "seconds": "--time",
+    "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
+    "seconds": "--time",
 }  # fmt: skip
 
 

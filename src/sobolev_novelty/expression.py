@@ -243,6 +243,18 @@ def numbered_index(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+def natural_order(name: str) -> tuple[bool, int, str]:
+    """Key that sorts variables: numbered ones by their number, then the others by name.
+
+    Examples
+    --------
+    >>> sorted(["mass", "x10", "x9"], key=natural_order)
+    ['x9', 'x10', 'mass']
+    """
+    number = numbered_index(name)
+    return number is None, number or 0, name
+
+
 def is_renumbered(name: str) -> bool:
     """Whether the parser may read this plain name as another spelling of a numbered one (x0, x1, …)."""
     return not name.startswith("x") or name.startswith("x_") if _NUMBERED_NAME.match(name) else False

@@ -430,7 +430,11 @@ def accepts(
     if sample.n_samples > max_points:
         sample = sample.rows(np.arange(max_points))
     check_tau(tau)
-    found = novelties([equation], sample, order=order)[0]
+    return verdict_on(novelties([equation], sample, order=order)[0], tau)
+
+
+def verdict_on(found: TermNovelties, tau: float = TAU_ID) -> Verdict:
+    """The corpus filter's verdict on novelties that are known."""
     if found.status is not Status.OK:
         return Verdict(False, found.status.sentence, float("nan"))
     worst = int(np.argmin(found.nu))
@@ -453,6 +457,7 @@ __all__ = [
     "prune",
     "refit",
     "rerank",
+    "verdict_on",
     "weakest_term",
     "without_weakest",
 ]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _OURS, _PAPER, _GUIDED = "#1b5e9e", "#9a9a9a", "#c2410c"
 
 
-def _figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure of this size in inches, without a global state."""
     require("matplotlib", extra="plot")
     from matplotlib.figure import Figure
 
@@ -90,7 +91,7 @@ def pareto_tiers(points: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> l
 def rank_plane(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, with_paper: bool = True) -> Figure:
     """Accuracy rank against complexity rank, with Pareto tiers and arrows from backbone to guided variant."""
     table = rank_plane_numbers(frame, suite, noise=noise, with_paper=with_paper)
-    figure = _figure(6.4, 5.2)
+    figure = new_figure(6.4, 5.2)
     axes = figure.add_subplot()
     for _, members in table.groupby("tier"):
         line = members.sort_values(["accuracy_rank", "complexity_rank"])
@@ -177,7 +178,7 @@ def novelty_against_complexity(gap: pd.DataFrame) -> Figure:
     shown = gap.dropna(subset=["mean_novelty", "complexity"])
     if shown.empty:
         raise DataError("No method has a multi-term expression with R² ≥ 0.8: there is nothing to draw.")
-    figure = _figure(6.0, 4.4)
+    figure = new_figure(6.0, 4.4)
     from matplotlib.ticker import LogLocator, NullFormatter
 
     axes = figure.add_subplot()
@@ -213,7 +214,7 @@ def derivative_ablation(frame: pd.DataFrame) -> Figure:
     table = ablation_table(frame).frame
     if table.empty:
         raise DataError("The store has no guided methods: their labels contain '+novelty'.")
-    figure = _figure(6.4, 3.4)
+    figure = new_figure(6.4, 3.4)
     left = figure.add_subplot()
     right = left.twinx()
     n = len(table)

@@ -63,7 +63,7 @@ _ADD, _SUB, _MUL, _DIV, _POW, _NEG = (OPERATORS[name] for name in ("add", "sub",
 _INFIX = {
     "+": _ADD, "-": _SUB, "−": _SUB, "*": _MUL, "·": _MUL, "×": _MUL, "⋅": _MUL, "/": _DIV, "**": _POW, "^": _POW,
 }  # fmt: skip
-_CONSTANTS = {"pi": math.pi, "e": math.e, "E": math.e}
+CONSTANTS = {"pi": math.pi, "e": math.e, "E": math.e}
 _FOREIGN = {
     "=": "an equals sign: give the right-hand side only",
     "<": "a comparison", ">": "a comparison", "!": "not an operator here",
@@ -179,15 +179,15 @@ class Machine:
                 if not token.isascii() and not token.isidentifier():
                     self._fail("Raised and lowered digits are not read: write x**2 or x_1.", start)
                 self._mention(token, Mention(token, start, numbered_index(token)), start)
-        elif token in _CONSTANTS:
-            self._push(_CONSTANTS[token], start)
+        elif token in CONSTANTS:
+            self._push(CONSTANTS[token], start)
         else:
             self._fail(_why_reserved(token), start)
 
     def _prefixed(self, token: str, bare: str, start: int) -> None:
         """``np.pi`` and the like."""
         if bare in ("pi", "e", "E"):
-            self._push(_CONSTANTS[bare], start)
+            self._push(CONSTANTS[bare], start)
         else:
             self._fail(
                 f"'{token}' is neither a constant nor a function call: attribute access is not part of a formula.",
@@ -204,7 +204,7 @@ class Machine:
         function = find_function(bare, self._dialect)
         is_spaced = len(name) + 1 < len(token)
         if is_spaced and (
-            name in self._names or (function is None and (bare in _CONSTANTS or numbered_index(name) is not None))
+            name in self._names or (function is None and (bare in CONSTANTS or numbered_index(name) is not None))
         ):
             # A variable, a space and a bracket: a product.
             self._name(name, start)
@@ -216,7 +216,7 @@ class Machine:
             self._open(function, start)
 
     def _why_uncallable(self, name: str, bare: str) -> str:
-        if name in self._names or bare in _CONSTANTS or numbered_index(name) is not None:
+        if name in self._names or bare in CONSTANTS or numbered_index(name) is not None:
             return f"'{name}' is not a function; for a product write {name}*(...)."
         close = difflib.get_close_matches(bare[:40], FUNCTIONS, n=1)
         return f"'{name[:60]}' is not a known function." + (f" Did you mean '{close[0]}'?" if close else "")

@@ -9,9 +9,10 @@ number of threads.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +20,8 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError, ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.transformer.corpus.formula_table import FormulaTable
 from sobolev_novelty.transformer.corpus.library import (
     ARMS,
     INPUT_KINDS,
@@ -27,12 +30,14 @@ from sobolev_novelty.transformer.corpus.library import (
     MAX_NODES,
     MAX_TERMS,
     N_POINTS,
+    N_UNITS,
     VERDICTS,
     NativeSettings,
     native,
     pointer,
 )
 from sobolev_novelty.transformer.corpus.settings import CorpusSettings
+from sobolev_novelty.transformer.tokenizer import from_prefix
 
 #: Candidates reserved for each batch; a batch uses a small part of them.
 STRIDE = 1 << 20
@@ -71,7 +76,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidate:
-    """One candidate in full precision: prefix tokens, their constants, its own points."""
+    """One candidate in full precision: prefix tokens, their constants, its own points.
+
+    ``units`` are the SI exponents (kg, m, s, A, K) of its inputs in the physics grammar, and 0 elsewhere.
+    """
 
     tokens: npt.NDArray[np.int8]
     constants: FloatArray
@@ -80,6 +88,12 @@ class Candidate:
     n_terms: int
     min_novelty: float
     verdict: str
+    units: npt.NDArray[np.int8]
+
+    @property
+    def expression(self) -> Expression:
+        """The formula, in x0, x1, …."""
+        return from_prefix(self.tokens.tolist(), self.constants.tolist())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,6 +111,7 @@ class Corpus:
     with_floats: bool = False
     _held_out: npt.NDArray[np.uint64] = field(init=False)
     _keep: FloatArray = field(init=False)
+    _file: FormulaTable = field(init=False)
 
     def __post_init__(self) -> None:
         from sobolev_novelty.transformer.decontaminate import held_out_hashes
@@ -106,6 +121,7 @@ class Corpus:
         hashes = held_out_hashes() if self.settings.hold_out else np.zeros(0, dtype=np.uint64)
         object.__setattr__(self, "_held_out", hashes)
         object.__setattr__(self, "_keep", np.array(self.settings.keep, dtype=np.float64))
+        object.__setattr__(self, "_file", FormulaTable.of(self.settings.formulas))
 
     @property
     def length(self) -> int:
@@ -139,15 +155,25 @@ class Corpus:
         tokens = np.zeros(MAX_NODES, dtype=np.int8)
         constants, X, y = np.zeros(MAX_NODES), np.zeros((MAX_DIM, N_POINTS)), np.zeros(N_POINTS)
         info, lowest = np.zeros(4, dtype=np.int32), np.zeros(1)
-        arrays = (tokens, constants, X, y, info, lowest)
+        units = np.zeros((MAX_DIM, N_UNITS), dtype=np.int8)
+        arrays = (tokens, constants, X, y, info, lowest, units)
         verdict = native().sobolev_corpus_formula(
             ctypes.byref(self._native()), ctypes.c_int64(index), *(pointer(array) for array in arrays)
         )
         length, dim, n_points, n_terms = (int(value) for value in info)
         return Candidate(
             tokens[:length], constants[:length], X[:dim, :n_points].copy(), y[:n_points].copy(), n_terms,
-            float(lowest[0]), VERDICTS[verdict],
+            float(lowest[0]), VERDICTS[verdict], units[:dim],
         )  # fmt: skip
+
+    @property
+    def n_left_out(self) -> int:
+        """Formulas of the file that cannot be read or written with the tokens."""
+        return self._file.n_left_out
+
+    def accepted(self) -> Iterator[Candidate]:
+        """The candidates of the corpus, from index 0 on."""
+        return (candidate for candidate in map(self.candidate, count()) if candidate.verdict == "accepted")
 
     def pass_rates(self, n: int, *, first: int = 0, n_threads: int = 1) -> tuple[FloatArray, FloatArray]:
         """How many of ``n`` candidates reach the filter and pass it, by dimension and number of terms: two (10, 65)."""
@@ -175,6 +201,7 @@ class Corpus:
             max_nodes=s.max_nodes, max_float_tokens=s.max_float_tokens, min_points=s.min_points, tries=s.tries,
             full_share=s.full_share, max_target=s.max_target, max_angle=s.max_angle, tau=s.tau,
             held_out=self._held_out.ctypes.data, n_held_out=len(self._held_out), keep=self._keep.ctypes.data,
+            **self._file.native_fields(),
         )  # fmt: skip
         native_settings.dim_weights[: len(s.dimensions)] = s.dimensions
         native_settings.input_weights[:] = [float(s.inputs.get(kind, 0.0)) for kind in INPUT_KINDS]

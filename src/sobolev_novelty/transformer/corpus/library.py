@@ -17,9 +17,11 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = "_corpus.so"
 #: The limits of native/corpus.h.
 MAX_DIM, N_POINTS, MAX_NODES, MAX_TERMS = 10, 200, 80, 64
+#: kg, m, s, A, K.
+N_UNITS = 5
 #: Where formulas are sampled, in the order of native/corpus.h.
 INPUT_KINDS = ("whitened", "moved", "shared_box", "boxes", "log_boxes", "curves", "one_to_five")
-LAWS = ("lean", "e2esr")
+LAWS = ("lean", "e2esr", "physics", "file")
 ARMS = ("random", "filtered", "matched")
 #: What becomes of a candidate, in the order in which it is asked.
 VERDICTS = (
@@ -40,7 +42,8 @@ class NativeSettings(ctypes.Structure):
         ("input_weights", ctypes.c_double * len(INPUT_KINDS)),
         ("held_out", ctypes.c_void_p),
         ("n_held_out", ctypes.c_int64),
-        ("keep", ctypes.c_void_p),
+        *((name, ctypes.c_void_p) for name in ("keep", "file_tokens", "file_constants", "file_starts", "file_dims")),
+        ("n_file", ctypes.c_int64),
     )
 
 

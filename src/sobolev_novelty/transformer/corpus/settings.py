@@ -14,6 +14,8 @@ from sobolev_novelty.transformer.corpus.library import ARMS, INPUT_KINDS, LAWS, 
 _INPUTS = {
     "lean": {"whitened": 0.3, "moved": 0.15, "shared_box": 0.22, "boxes": 0.13, "log_boxes": 0.1, "curves": 0.1},
     "e2esr": {"whitened": 1.0},
+    "physics": {"whitened": 1.0},
+    "file": {"whitened": 1.0},
 }
 _LAW_DEFAULTS: dict[str, dict[str, Any]] = {
     "lean": {
@@ -35,6 +37,9 @@ _LAW_DEFAULTS: dict[str, dict[str, Any]] = {
         "tries": 100,
     },
 }
+# The other arms of the paper's experiment differ from E2ESR's law in the formulas only.
+_LAW_DEFAULTS["physics"] = _LAW_DEFAULTS["e2esr"] | {"dimensions": (0.0, 2.0, 3.0, 3.0, 2.0, 1.5, 1.0, 0.7, 0.5)}
+_LAW_DEFAULTS["file"] = _LAW_DEFAULTS["e2esr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +49,9 @@ class CorpusSettings:
     Parameters
     ----------
     seed : int
-    law : {"lean", "e2esr"}
+    law : {"lean", "e2esr", "physics", "file"}
         Lean: constants only where they matter, operands in one order, like terms rejected. E2ESR: its own distribution.
+        Physics: unit-consistent sums of up to three monomials (``native/physics.h``). File: formulas of a file.
     arm : {"random", "filtered", "matched"}
         All valid formulas; those whose terms are all novel; random ones thinned by ``keep``.
     inputs : mapping of str to float
@@ -65,6 +71,8 @@ class CorpusSettings:
         Draws per candidate until its values are valid, dimension and number of functions fixed.
     keep : tuple of float
         Matched arm: chance to stay by dimension and number of terms, (10, 65) flattened.
+    formulas : str or None
+        Law "file": the path of the formulas (:mod:`sobolev_novelty.formula_files`), drawn with equal chances.
     hold_out : bool
         Reject skeletons of the benchmarks (:mod:`sobolev_novelty.transformer.decontaminate`).
     """
@@ -85,6 +93,7 @@ class CorpusSettings:
     tau: float = TAU_ID
     keep: tuple[float, ...] = ()
     hold_out: bool = False
+    formulas: str | None = None
 
     @classmethod
     def of_law(cls, law: str, *, seed: int = 0, arm: str = "random", **changes: Any) -> CorpusSettings:
@@ -104,6 +113,8 @@ class CorpusSettings:
             raise ParameterError(f"'max_nodes' must be 2 to {MAX_NODES}. Got {self.max_nodes}.")
         if not 16 <= self.min_points <= N_POINTS:
             raise ParameterError(f"'min_points' must be 16 to {N_POINTS}. Got {self.min_points}.")
+        if (self.law == "file") != (self.formulas is not None):
+            raise ParameterError(f"'formulas' is the path of the law 'file', and of no other. Got {self.formulas!r}.")
         if self.keep and len(self.keep) != MAX_DIM * (MAX_TERMS + 1):
             raise ParameterError(f"'keep' must have {MAX_DIM} times {MAX_TERMS + 1} entries. Got {len(self.keep)}.")
 

@@ -3,9 +3,10 @@
  * One translation unit with no dependency but the C library; called through ctypes, which releases the interpreter's lock.
  * Build: see ../build.py.
  */
-#include "generate.h"
+#include "physics.h"
 #include "inputs.h"
 #include "novelty.h"
+#include "reader.h"
 #include "skeleton.h"
 
 #if defined(_WIN32)
@@ -18,6 +19,7 @@ typedef struct {
     Formula formula;
     int dim, n_points, n_terms;
     double y[N_POINTS], min_nu;
+    Units units;                       /* of the inputs; PHYSICS only */
 } Sample;
 
 static int float_length(const Formula *f) {
@@ -39,12 +41,21 @@ static Verdict target(const Settings *s, Workspace *w, Sample *out) {
     for (int i = 0; i < n; i++) mean += out->y[i] / n;
     return spread > 1e-4 * fabs(mean) && spread > 1e-5 ? ACCEPTED : FLAT;
 }
-static Verdict draw(const Settings *s, Workspace *w, Random *r, int dim, int n_unary, Sample *out) {
+static void copy_from_file(const Settings *s, int64_t number, Formula *f) {
+    int64_t start = s->file_starts[number];
+    f->length = (int)(s->file_starts[number + 1] - start);
+    f->is_full = 0;
+    memcpy(f->token, s->file_tokens + start, (size_t)f->length);
+    memcpy(f->constant, s->file_constants + start, sizeof(double) * (size_t)f->length);
+}
+static Verdict draw(const Settings *s, Workspace *w, Random *r, int dim, int n_unary, int64_t number, Sample *out) {
     Formula *f = &out->formula;
     if (s->law == E2ESR) generate_e2esr(r, dim, n_unary, f);
+    else if (s->law == PHYSICS) generate_physics(r, dim, f, &out->units);
+    else if (s->law == FROM_FILE) copy_from_file(s, number, f);
     else generate_lean(r, dim, f);
     if (f->is_full || f->length < 2 || f->length > s->max_nodes || float_length(f) > s->max_float_tokens) return TOO_LONG;
-    int fewest = s->law == E2ESR && 5 * dim > s->min_points ? 5 * dim : s->min_points;
+    int fewest = s->law != LEAN && 5 * dim > s->min_points ? 5 * dim : s->min_points;
     out->n_points = uniform(r) < s->full_share ? N_POINTS : fewest + below(r, N_POINTS - fewest + 1);
     sample_inputs(r, pick(r, s->input_weights, N_INPUT_KINDS), dim, out->n_points, w->X);
     return target(s, w, out);
@@ -62,10 +73,13 @@ static int is_held_out(const Settings *s, uint64_t hash) {
  * rejection does not change their law. counts[v] counts the attempts that ended with verdict v. */
 static Verdict make(const Settings *s, int64_t index, Workspace *w, Sample *out, int64_t *counts) {
     Random r = {mix(s->seed, (uint64_t)index)};
-    int dim = out->dim = 1 + pick(&r, s->dim_weights, s->max_dim), n_unary = s->law == E2ESR ? below(&r, 5) : 0;
+    int64_t number = s->law == FROM_FILE ? (int64_t)(uniform(&r) * (double)s->n_file) : 0;
+    int dim = s->law == FROM_FILE ? s->file_dims[number] : 1 + pick(&r, s->dim_weights, s->max_dim);
+    int n_unary = s->law == E2ESR ? below(&r, 5) : 0;
+    out->dim = dim;
     Verdict v = TOO_LONG;
     for (int attempt = 0; attempt < s->tries; attempt++) {
-        v = draw(s, w, &r, dim, n_unary, out);
+        v = draw(s, w, &r, dim, n_unary, number, out);
         if (v == ACCEPTED) break;
         counts[v]++;
     }
@@ -76,7 +90,7 @@ static Verdict make(const Settings *s, int64_t index, Workspace *w, Sample *out,
     out->min_nu = NAN;
     if (terms.n < 0) v = TOO_MANY_TERMS;
     else if (terms.n == 0) v = NO_TERMS;
-    else if (s->law == LEAN && terms.n != n_before) v = LIKE_TERMS;
+    else if ((s->law == LEAN || s->law == PHYSICS) && terms.n != n_before) v = LIKE_TERMS;
     else if (s->n_held_out && is_held_out(s, skeleton_hash(&w->terms, terms))) v = HELD_OUT;
     else if (s->arm == FILTERED) {
         const double *X = w->X;
@@ -135,9 +149,9 @@ PUBLIC int32_t sobolev_corpus_fill(const Settings *s, int64_t index, int64_t end
     return done;
 }
 /* Candidate `index` in full precision: token and constant (MAX_NODES,), X (MAX_DIM, N_POINTS), y (N_POINTS,).
- * info: length, dim, n_points, n_terms. Returns its verdict, or -1 when memory is out. */
+ * info: length, dim, n_points, n_terms; units (MAX_DIM, N_UNITS), of the physics grammar only. Returns its verdict, or -1 when memory is out. */
 PUBLIC int32_t sobolev_corpus_formula(const Settings *s, int64_t index, int8_t *token, double *constant, double *X, double *y,
-                                      int32_t *info, double *min_nu) {
+                                      int32_t *info, double *min_nu, int8_t *units) {
     Workspace *w = workspace_new();
     if (!w) return -1;
     int64_t counts[N_VERDICTS] = {0};
@@ -151,6 +165,7 @@ PUBLIC int32_t sobolev_corpus_formula(const Settings *s, int64_t index, int8_t *
     int32_t found[4] = {out.formula.length, out.dim, out.n_points, out.n_terms};
     memcpy(info, found, sizeof found);
     *min_nu = out.min_nu;
+    memcpy(units, out.units.of, sizeof out.units.of);
     workspace_free(w);
     return (int32_t)v;
 }
@@ -170,6 +185,43 @@ PUBLIC int32_t sobolev_corpus_survey(const Settings *s, int64_t index, int64_t n
     }
     workspace_free(w);
     return 0;
+}
+/* The verdict on one text, or -1 where Python must decide: an unknown operator, too large, or too close to the threshold. */
+static int judge_text(Workspace *w, Reader *r, const Words *words, const char *text, const char *end, const double *X, int n, double tau,
+                      double *min_nu) {
+    static const double margin = 1e-6;                 /* novelties of the two kernels differ by less */
+    if (!read_formula(r, words, text, end)) return -1;
+    int n_before, dim = r->n_variables ? r->n_variables : 1;
+    Sum terms = additive_terms(&w->terms, r->token, r->constant, r->length, &n_before);
+    if (terms.n < 0 || w->terms.n_failed) return -1;
+    if (words->n_columns) {
+        int place[MAX_DIM];
+        rank_variables(r, place);
+        memcpy(w->X, X, sizeof(double) * N_POINTS);
+        for (int j = 0; j < r->n_variables; j++)
+            memcpy(w->X + place[j] * N_POINTS, X + r->variable[j].key * N_POINTS, sizeof(double) * N_POINTS);
+        X = w->X;
+    }
+    Verdict v = judge(w, terms, X, n, dim, tau, min_nu);
+    return v == TOO_MANY_TERMS || fabs(*min_nu - tau) <= margin ? -1 : (int)v;
+}
+/* Formulas as text, the one after the other: formula i is text[start[i] .. start[i + 1]). X (columns, N_POINTS), of which n points count;
+ * variable number k of a formula is column k, or the column of its name where `words` has columns. verdict, min_nu (size,).
+ * Returns how many were decided; the others have verdict -1. */
+PUBLIC int64_t sobolev_corpus_judge(const Words *words, const char *text, const int64_t *start, int64_t size, const double *X, int32_t n,
+                                    double tau, int8_t *verdict, double *min_nu) {
+    Workspace *w = workspace_new();
+    Reader *r = malloc(sizeof *r);
+    int64_t decided = 0;
+    for (int64_t i = 0; i < size; i++) {
+        min_nu[i] = NAN;
+        verdict[i] = -1;
+        if (w && r) verdict[i] = (int8_t)judge_text(w, r, words, text + start[i], text + start[i + 1], X, n, tau, &min_nu[i]);
+        decided += verdict[i] >= 0;
+    }
+    workspace_free(w);
+    free(r);
+    return decided;
 }
 /* The skeleton's hash of a well-formed prefix list; 0 when its terms are too many. */
 PUBLIC uint64_t sobolev_corpus_skeleton(const int8_t *token, const double *constant, int32_t length) {

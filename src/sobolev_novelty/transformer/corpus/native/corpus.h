@@ -18,12 +18,14 @@ enum {
     ADD = 14, SUB, MUL, INV, ABS, SQUARE, SQRT, SIN, COS, TAN, ARCTAN, LOG, EXP, CUBE, N_SKELETON_TOKENS,
     PLUS = N_SKELETON_TOKENS, MINUS, FIRST_MANTISSA, FIRST_EXPONENT = FIRST_MANTISSA + 900,
 };
+/* Formulas that are read from text may also raise to a constant power, which stands at the token's place among the constants. */
+enum { POWER = N_SKELETON_TOKENS };
 enum { LOWEST_EXPONENT = -10, N_EXPONENTS = 19 };
 enum { MAX_DIM = 10, N_POINTS = 200, MAX_NODES = 80, MAX_TERMS = 64, N_UNARY = CUBE - INV + 1 };
 
 static inline int is_variable(int t) { return t >= FIRST_VARIABLE && t < ADD; }
 static inline int is_binary(int t) { return t >= ADD && t <= MUL; }
-static inline int is_unary(int t) { return t >= INV && t <= CUBE; }
+static inline int is_unary(int t) { return t >= INV && t <= POWER; }
 static inline int is_sum(int t) { return t == ADD || t == SUB; }
 
 typedef struct {
@@ -38,7 +40,7 @@ typedef enum {
     N_VERDICTS,
 } Verdict;
 
-enum { LEAN, E2ESR };                                  /* laws of formulas */
+enum { LEAN, E2ESR, PHYSICS, FROM_FILE };              /* laws of formulas */
 enum { RANDOM, FILTERED, MATCHED };                    /* arms */
 enum { WHITENED, MOVED, SHARED_BOX, BOXES, LOG_BOXES, CURVES, UNIT_TO_FIVE, N_INPUT_KINDS };
 
@@ -53,6 +55,11 @@ typedef struct {
     const uint64_t *held_out;          /* sorted */
     int64_t n_held_out;
     const double *keep;                /* MATCHED: (MAX_DIM, MAX_TERMS + 1), chance to stay by dimension and terms */
+    const int8_t *file_tokens;         /* FROM_FILE: formulas one after the other, formula i from file_starts[i] on */
+    const double *file_constants;
+    const int64_t *file_starts;        /* (n_file + 1,) */
+    const int8_t *file_dims;
+    int64_t n_file;
 } Settings;
 
 /* ------------------------------------------------------------------ random numbers (splitmix64) */

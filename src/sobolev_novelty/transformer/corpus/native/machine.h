@@ -9,7 +9,7 @@
 enum { MAX_STACK = 40, N_ROWS = 1 + MAX_DIM };
 typedef struct { double row[N_ROWS][N_POINTS]; uint32_t mask; } Jet;
 
-static void apply_unary(Jet *a, int op, int n, int dim, double max_angle) {
+static void apply_unary(Jet *a, int op, double exponent, int n, int dim, double max_angle) {
     double *v = a->row[0], g[N_POINTS];
     if (op >= SIN && op <= TAN)
         for (int i = 0; i < n; i++) if (!(fabs(v[i]) <= max_angle)) v[i] = NAN;
@@ -25,6 +25,7 @@ static void apply_unary(Jet *a, int op, int n, int dim, double max_angle) {
     case LOG: for (int i = 0; i < n; i++) { g[i] = 1 / v[i]; v[i] = log(v[i]); } break;
     case EXP: for (int i = 0; i < n; i++) { v[i] = exp(v[i]); g[i] = v[i]; } break;
     case CUBE: for (int i = 0; i < n; i++) { g[i] = 3 * v[i] * v[i]; v[i] = v[i] * v[i] * v[i]; } break;
+    case POWER: for (int i = 0; i < n; i++) { g[i] = exponent * pow(v[i], exponent - 1); v[i] = pow(v[i], exponent); } break;
     }
     for (int k = 1; k <= dim; k++)
         if (a->mask >> k & 1) for (int i = 0; i < n; i++) a->row[k][i] *= g[i];
@@ -68,7 +69,7 @@ static Jet *run(Jet *stack, const int8_t *token, const double *constant, int fro
             else add_jets(a, b, t == ADD ? 1 : -1, n, dim);
             top--;
         } else if (is_unary(t)) {
-            apply_unary(&stack[top], t, n, dim, max_angle);
+            apply_unary(&stack[top], t, constant[p], n, dim, max_angle);
         } else {
             if (++top == MAX_STACK) return NULL;
             Jet *s = &stack[top];

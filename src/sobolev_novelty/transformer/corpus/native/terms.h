@@ -6,7 +6,7 @@
 #pragma once
 #include "corpus.h"
 
-enum { MAX_FACTORS = 24, MAX_BASES = 192, POOL = 6000 };
+enum { MAX_FACTORS = 24, MAX_BASES = 192, POOL = 6000, MAX_TOKENS = 256 };
 typedef struct { double coefficient; int n; int16_t base[MAX_FACTORS]; double power[MAX_FACTORS]; } Product;
 typedef struct { Product *product; int n; } Sum;       /* n < 0: more than the workspace holds */
 
@@ -22,7 +22,8 @@ typedef struct {
 typedef struct {
     const int8_t *token;
     const double *constant;
-    int end[MAX_NODES], n_bases, used;
+    int end[MAX_TOKENS], n_bases, used;
+    int n_failed;                      /* powers whose rule did not hold */
     Base base[MAX_BASES];
     Product pool[POOL];
 } Terms;
@@ -246,6 +247,7 @@ static double of_constants(int op, double a, double b) {
     case ARCTAN: return atan(a);
     case LOG: return log(a);
     case EXP: return exp(a);
+    case POWER: return pow(a, b);
     default: return a * a * a;
     }
 }
@@ -266,7 +268,7 @@ static Sum distributed(Terms *T, int op, Sum a, Sum b) {
     return out;
 }
 /* The rule of an operator that additive structure passes through. *holds: whether there is one. */
-static Sum by_rule(Terms *T, int op, Sum a, Sum b, int start, int end, int *holds) {
+static Sum by_rule(Terms *T, int op, Sum a, Sum b, double exponent, int start, int end, int *holds) {
     Sum s;
     switch (op) {
     case ADD: case SUB: case MUL: s = distributed(T, op, a, b); *holds = 1; break;
@@ -274,6 +276,7 @@ static Sum by_rule(Terms *T, int op, Sum a, Sum b, int start, int end, int *hold
     case SQUARE: s = raised(T, a, start, end, 2); *holds = s.n != 0; break;
     case CUBE: s = raised(T, a, start, end, 3); *holds = s.n != 0; break;
     case SQRT: s = raised(T, a, start, end, 0.5); *holds = s.n != 0; break;
+    case POWER: s = raised(T, a, start, end, exponent); *holds = s.n != 0; break;
     default: *holds = 0; return (Sum){NULL, 0};
     }
     for (int i = 0; i < s.n; i++) *holds &= is_usable(&s.product[i]);
@@ -289,13 +292,14 @@ static Sum expand(Terms *T, int p) {
         second = T->end[p + 1];
         if ((b = expand(T, second)).n < 0) return b;
     }
-    double u, v = 0;
+    double u, v = op == POWER ? T->constant[p] : 0;
     if (is_constant(a, &u) && (!second || is_constant(b, &v)) && isfinite(of_constants(op, u, v)))
         return a_constant(T, of_constants(op, u, v));
     int holds;
-    Sum s = by_rule(T, op, a, b, p + 1, T->end[p + 1], &holds);
+    Sum s = by_rule(T, op, a, b, T->constant[p], p + 1, T->end[p + 1], &holds);
     if (s.n < 0) return s;
     if (holds) return settled(T, s);
+    T->n_failed += !second && (op == INV || op == SQUARE || op == CUBE || op == SQRT || op == POWER);
     int child = as_base(T, a, p + 1, T->end[p + 1]), other = second ? as_base(T, b, second, T->end[second]) : 0;
     if (child < 0 || other < 0) return TOO_MANY;
     uint64_t h = T->base[child].structure;
@@ -303,6 +307,7 @@ static Sum expand(Terms *T, int p) {
         uint64_t k = T->base[other].structure;
         h = op == SUB ? mix(h, k) : mix(3, h) + mix(3, k);
     }
+    if (op == POWER) h = mix(h, bits(T->constant[p]));
     Base fresh = {.op = op, .operand = child, .start = p, .end = T->end[p]};
     return one_base(T, number(T, mix(100 + (uint64_t)op, h), fresh), 1, 1);
 }
@@ -310,7 +315,7 @@ static Sum expand(Terms *T, int p) {
 static Sum additive_terms(Terms *T, const int8_t *token, const double *constant, int length, int *n_before) {
     T->token = token;
     T->constant = constant;
-    T->n_bases = T->used = 0;
+    T->n_bases = T->used = T->n_failed = 0;
     for (int p = length - 1; p >= 0; p--) {
         int t = token[p];
         T->end[p] = is_binary(t) ? T->end[T->end[p + 1]] : is_unary(t) ? T->end[p + 1] : p + 1;
