@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import ParameterError, require
 
 if TYPE_CHECKING:
     from sobolev_novelty.search.engine import Engine
@@ -20,6 +20,9 @@ ENGINES: dict[str, str | type[Engine[Any]]] = {
     "mcts": "sobolev_novelty.search.mcts:MCTS",
     "transformer": "sobolev_novelty.transformer.engine:Transformer",
 }
+
+#: Packages that only some engines need, and the extra that brings them.
+_EXTRAS = {"torch": "transformer"}
 
 
 def engine_names() -> tuple[str, ...]:
@@ -64,7 +67,12 @@ def engine_class(name: str) -> type[Engine[Any]]:
     engine = ENGINES[name]
     if isinstance(engine, str):
         module, _, attribute = engine.partition(":")
-        engine = getattr(importlib.import_module(module), attribute)
+        try:
+            engine = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if error.name in _EXTRAS:
+                require(error.name, extra=_EXTRAS[error.name])
+            raise
     return engine
 
 
