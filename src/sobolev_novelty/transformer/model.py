@@ -34,6 +34,9 @@ class ModelSettings:
         Constants as placeholders, or written out.
     length : int
         Longest sequence, BEGIN and END included.
+    norm_attention : bool
+        Whether queries and keys are brought to one length before they are compared. Without it scores grow without
+        bound, and in a long run with bfloat16 the first layer ends in looking at one point.
     """
 
     tokens: str
@@ -42,6 +45,7 @@ class ModelSettings:
     heads: int = 8
     encoder_layers: int = 4
     decoder_layers: int = 8
+    norm_attention: bool = False
 
     def __post_init__(self) -> None:
         if self.tokens not in ("skeleton", "float"):
@@ -87,12 +91,15 @@ def features(X: Tensor, y: Tensor) -> Tensor:
 class Attention(nn.Module):
     """Multi-head attention whose keys and values are made apart, so that they can be kept."""
 
-    def __init__(self, width: int, heads: int) -> None:
+    def __init__(self, settings: ModelSettings) -> None:
         super().__init__()
-        self.heads = heads
+        width, self.heads = settings.width, settings.heads
         self.query = nn.Linear(width, width)
         self.key_value = nn.Linear(width, 2 * width)
         self.out = nn.Linear(width, width)
+        size = width // self.heads
+        self.norm_query = nn.RMSNorm(size) if settings.norm_attention else nn.Identity()
+        self.norm_key = nn.RMSNorm(size) if settings.norm_attention else nn.Identity()
 
     def split(self, x: Tensor) -> Tensor:
         """One slice per head."""
@@ -102,18 +109,18 @@ class Attention(nn.Module):
     def keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of what is attended to."""
         keys, values = self.key_value(x).chunk(2, dim=-1)  # (B, N, W) each
-        return self.split(keys), self.split(values)
+        return self.norm_key(self.split(keys)), self.split(values)
 
     def forward(self, x: Tensor, keys: Tensor, values: Tensor) -> Tensor:
         """What ``x`` gathers from the values whose keys it resembles."""
-        return self._gather(self.split(self.query(x)), keys, values)
+        return self._gather(self.norm_query(self.split(self.query(x))), keys, values)
 
     def to_itself(self, x: Tensor, is_causal: bool = False) -> Tensor:
         """The same with keys and values of ``x``; one matrix makes all three, so that ``x`` is read once."""
         weight = torch.cat([self.query.weight, self.key_value.weight])
         bias = torch.cat([self.query.bias, self.key_value.bias])
         queries, keys, values = (self.split(part) for part in functional.linear(x, weight, bias).chunk(3, dim=-1))
-        return self._gather(queries, keys, values, is_causal)
+        return self._gather(self.norm_query(queries), self.norm_key(keys), values, is_causal)
 
     def _gather(self, queries: Tensor, keys: Tensor, values: Tensor, is_causal: bool = False) -> Tensor:
         mixed = functional.scaled_dot_product_attention(queries, keys, values, is_causal=is_causal)
@@ -124,7 +131,7 @@ class Attention(nn.Module):
 
         On a CPU three times as fast as the fused attention, which is made for many queries.
         """
-        queries = self.split(self.query(x))[:, :, 0] * keys.shape[-1] ** -0.5  # (B, H, W/H)
+        queries = self.norm_query(self.split(self.query(x)))[:, :, 0] * keys.shape[-1] ** -0.5  # (B, H, W/H)
         chances = (keys * queries).sum(dim=-1).softmax(dim=0)  # (L, B, H)
         return self.out((values * chances.unsqueeze(-1)).sum(dim=0).flatten(1).unsqueeze(1))
 
@@ -132,13 +139,14 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     """Pre-norm layer: attention to itself, to the points (decoder only), feed-forward."""
 
-    def __init__(self, width: int, heads: int, *, is_decoder: bool) -> None:
+    def __init__(self, settings: ModelSettings, *, is_decoder: bool) -> None:
         super().__init__()
+        width = settings.width
         self.norm_self = nn.LayerNorm(width)
-        self.attend_self = Attention(width, heads)
+        self.attend_self = Attention(settings)
         if is_decoder:
             self.norm_points = nn.LayerNorm(width)
-            self.attend_points = Attention(width, heads)
+            self.attend_points = Attention(settings)
         self.norm_feed = nn.LayerNorm(width)
         self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
@@ -193,10 +201,10 @@ class Model(nn.Module):
     def __init__(self, settings: ModelSettings, *, seed: int | None = 0) -> None:
         super().__init__()
         self.settings = settings
-        W, heads = settings.width, settings.heads
+        W = settings.width
         self.embed_points = nn.Sequential(nn.Linear(N_FEATURES, 2 * W), nn.GELU(), nn.Linear(2 * W, W))
-        self.encoder = nn.ModuleList(Layer(W, heads, is_decoder=False) for _ in range(settings.encoder_layers))
-        self.decoder = nn.ModuleList(Layer(W, heads, is_decoder=True) for _ in range(settings.decoder_layers))
+        self.encoder = nn.ModuleList(Layer(settings, is_decoder=False) for _ in range(settings.encoder_layers))
+        self.decoder = nn.ModuleList(Layer(settings, is_decoder=True) for _ in range(settings.decoder_layers))
         self.norm_encoder, self.norm_decoder = nn.LayerNorm(W), nn.LayerNorm(W)
         self.embed_tokens = nn.Embedding(settings.vocabulary_size, W)
         self.embed_places = nn.Embedding(settings.length, W)
@@ -242,7 +250,8 @@ class Model(nn.Module):
         B, N, _ = memory.shape
         made = functional.linear(memory, weight, bias).view(B, N, 2 * len(projections), self.settings.heads, -1)
         parts = [part.transpose(1, 2) for part in made.unbind(2)]  # (B, H, N, W/H) each
-        return list(zip(parts[::2], parts[1::2], strict=True))
+        keys = [layer.attend_points.norm_key(part) for layer, part in zip(self.decoder, parts[::2], strict=True)]
+        return list(zip(keys, parts[1::2], strict=True))
 
     def loss(self, X: Tensor, y: Tensor, tokens: Tensor) -> Tensor:
         """Mean cross-entropy of the next token, in nats; padding does not count."""

@@ -100,8 +100,6 @@ def run(trainer: Trainer, limits: Limits) -> None:
     )
     with closing(batches):
         _steps(trainer, limits, journal, held_back, batches)
-    if limits.weights is not None:
-        write_weights(limits.weights, "weights", trainer.settings, trainer.averaged.state_dict(), trainer.progress)
     is_finished = trainer.step >= trainer.schedule.end
     journal.write("end", step=trainer.step, samples=trainer.step * training.batch, is_finished=is_finished)
     for folder in (limits.export, limits.weights):
@@ -190,12 +188,24 @@ def _checkpoint(trainer: Trainer, limits: Limits, journal: Journal, held_back: d
     if limits.export is not None and trainer.step <= trainer.schedule.cooldown_from:
         write_weights(limits.export, "export", trainer.settings, trainer.model.state_dict(), trainer.progress)
     found = {name: trainer.validate(prepared) for name, prepared in held_back.items()}
+    _keep_the_best(trainer, limits, found)
     rounded = {name: {key: round(value, 4) for key, value in values.items()} for name, values in found.items()}
     funnel = {verdict: int(n) for verdict, n in zip(VERDICTS, trainer.counts, strict=True) if n}
     took = round(time.monotonic() - before, 2)
     journal.write("checkpoint", step=trainer.step, validation=rounded, funnel=funnel, took=took)
     if limits.export is not None and limits.export.is_dir():
         shutil.copyfile(journal.path, limits.export / LOG)
+
+
+def _keep_the_best(trainer: Trainer, limits: Limits, found: dict[str, dict[str, float]]) -> None:
+    """Weights for use are those of the checkpoint that predicts formulas of its own law best, mostly the last one."""
+    if limits.weights is None:
+        return
+    nats = found["filtered" if trainer.settings.corpus.arm == "filtered" else "random"]["nats_per_token"]
+    if nats <= trainer.best_nats:
+        trainer.best_nats = nats
+        progress = {**trainer.progress, "nats_per_token": nats}
+        write_weights(limits.weights, "weights", trainer.settings, trainer.averaged.state_dict(), progress)
 
 
 def _validation_sets(trainer: Trainer) -> dict[str, Prepared]:

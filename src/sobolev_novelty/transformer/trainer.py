@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -170,6 +171,7 @@ class Trainer:
         cooldown = round(training.cooldown_share * training.steps)
         self.schedule = Schedule(training.learning_rate, 0, training.warmup_steps, training.steps - cooldown, cooldown)
         self.step = 0
+        self.best_nats = math.inf  # of the checkpoints of this call
         self.counts = np.zeros(len(VERDICTS), dtype=np.int64)
         self.corpus = Corpus(settings.corpus, settings.model.with_floats)
         self._loss = machine.compiled(self.model.loss)
