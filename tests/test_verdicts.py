@@ -67,10 +67,10 @@ def test_feet_or_metres_and_another_origin_of_the_target_change_no_word(
     terms = [
         sn.Term(2 * factor, sn.parse("sin(x0)")),
         sn.Term(0.5 * factor / unit, sn.parse("x1")),
-        sn.Term(0.02 * factor / unit, sn.parse(f"x0*(x1 - ({origin!r}))")),
+        sn.Term(0.02 * factor / unit, sn.parse(f"x0*(x1 - ({origin * unit!r}))")),
     ]
-    moved = np.column_stack([X[:, 0], X[:, 1] * unit + origin])
-    other = sn.novelty(terms, moved, y * factor + level)
+    moved = np.column_stack([X[:, 0], (X[:, 1] + origin) * unit])
+    other = sn.novelty(terms, moved, (y + level) * factor)
     assert words(plain) == words(other)
     np.testing.assert_allclose([v.t for v in plain.verdicts], [v.t for v in other.verdicts], rtol=1e-3)
     np.testing.assert_allclose([v.novelty for v in plain.verdicts], [v.novelty for v in other.verdicts], atol=1e-5)

@@ -120,13 +120,16 @@ def render_planted(table: pd.DataFrame) -> str:
     kinds = [*KINDS, "overall"]
     head = ["method", *kinds]
     lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * len(kinds)]
-    for _, row in table.iterrows():
-        cells = [
-            f"{row[k]:.3f}{'°' if row[f'{k} lead'] > 0.0 else ''} ({row[f'{k} lower']:.3f}–{row[f'{k} upper']:.3f})"
-            for k in kinds
-        ]
-        lines.append(f"| {row['method']} | " + " | ".join(cells) + " |")
+    for row in table.to_dict("records"):
+        lines.append(f"| {row['method']} | " + " | ".join(_cell(row, kind) for kind in kinds) + " |")
     return "\n".join(lines).replace("|t|", "\\|t\\|") + "\n"
+
+
+def _cell(row: dict[Any, Any], kind: str) -> str:
+    if np.isnan(row[kind]):
+        return "–"
+    mark = "°" if row[f"{kind} lead"] > 0.0 else ""
+    return f"{row[kind]:.3f}{mark} ({row[f'{kind} lower']:.3f}–{row[f'{kind} upper']:.3f})"
 
 
 def counts(content: dict[str, Any]) -> dict[str, int]:

@@ -154,7 +154,7 @@ def _other_words(term: Data, has_target: bool, layout: _Layout) -> list[Text]:
     found = term["verdict"]
     if found["needed"] in ("constant", "unknown"):
         return [Text("–", style="dim")] * (1 + has_target)
-    words = [f"{found['needed']} {number(100 * found['loss'], 2)} %"]
+    words = [f"{found['needed']} {number(100 * found['loss'], 3)} %"]
     if has_target:
         words.append(f"{found['determined']} ±{number(100 / found['t'], 2)} %" if found["t"] else "no")
     return [Text(word, style="" if word.startswith("yes") else "yellow") for word in words]
