@@ -292,6 +292,7 @@ def test_rows_outside_the_domain_of_the_equation_are_counted_apart(run: Run, mod
     assert found["notes"] == [
         "1 of 50 rows has no prediction: an input is missing or not finite there.",
         "2 of 50 rows have no prediction: the equation is not finite there.",
+        "2 of 49 rows have 'b' outside the training range, 1.015 to 1.995: these predictions extrapolate.",
     ]
 
 

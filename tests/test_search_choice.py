@@ -65,6 +65,17 @@ def test_the_best_score_without_a_pole_is_chosen() -> None:
     assert chosen_index(FRONT, TABLE, ROWS, "score") == 1
 
 
+@pytest.mark.parametrize(
+    ("equation", "expected"),
+    [("1/(x0 - 2.04)", True), ("1/(x0 - 2.6)", False), ("1/x0", False), ("log(x0)", False), ("sqrt(x1)", False)],
+)
+def test_a_pole_just_beyond_the_range_counts_but_a_range_does_not_reach_beyond_zero(
+    equation: str, expected: bool
+) -> None:
+    box = np.array([[0.01, 0.0], [2.0, 2.0]])
+    assert has_pole(parse(equation), Rows(X, Y, None, ("x0", "x1"), box)) is expected
+
+
 def test_an_exact_fit_is_trusted_whatever_its_poles() -> None:
     exact = candidates(("3*x0", 0.1, 0.7), ("1/(x1 - 1.234)", 1e-12, 0.99))
     for rule in ("score", "distinct", "validation", "one-se"):
@@ -155,6 +166,16 @@ def test_on_few_rows_an_equation_that_explains_noise_gives_way_to_a_baseline() -
     law = candidates(("3*x0 + sin(3*x1)", 0.02, 0.9))[0]
     flat = Candidate(*[baselines(ROWS, 60, ("add", "mul"))[1]] * 2, 0.2, 0.5)
     assert better_baseline(law, [flat], ROWS) is None
+
+
+def test_a_power_that_blows_up_at_the_rim_gives_way_to_the_straight_line() -> None:
+    rng = np.random.default_rng(4)
+    x = np.r_[rng.uniform(0.0, 1.0, 90), [1.4, 1.5]][:, None]
+    y = x[:, 0] + np.where(x[:, 0] > 1.2, 0.0, 0.9 * x[:, 0] ** 6) + 0.03 * rng.normal(size=92)
+    rows = Rows(x, y, None, ("x0",))
+    power = candidates(("x0 + 0.9*x0**6", 0.02, 0.9))[0]
+    line = Candidate(*[baselines(rows, 60, ("add", "mul"))[1]] * 2, 0.1, 0.5)
+    assert better_baseline(power, [line], rows) is line
 
 
 def test_predicting_outside_the_training_range_warns_once_for_each_model() -> None:

@@ -38,6 +38,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 #: Boxes looked at before the answer is "undecided".
 MAX_BOXES = 6000
+#: Boxes looked at for each term of a report, where only certain problems are told.
+NOTED_BOXES = 1000
 #: Boxes looked at in one round; of more the first are followed.
 MAX_ROUND = 1024
 #: Points at which the ordinary size of a subexpression is taken.
@@ -157,7 +159,11 @@ def check_domain(
 
 def domain_notes(expressions: Sequence[Expression], sample: Sample) -> tuple[str, ...]:
     """A sentence for each certain problem of the terms of an equation within the range of the inputs."""
-    found = (check_domain(expression, sample) for expression in expressions if not isinstance(expression.head, float))
+    found = (
+        check_domain(expression, sample, max_boxes=NOTED_BOXES)
+        for expression in expressions
+        if not isinstance(expression.head, float)
+    )
     return tuple(dict.fromkeys(finding.sentence for check in found for finding in check.findings if finding.is_certain))
 
 

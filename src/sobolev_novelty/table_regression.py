@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.errors import DataError, ExtrapolationWarning, ParameterError, require
 from sobolev_novelty.files import Table, read_table
 from sobolev_novelty.output import check_output, write_or_rescue
 from sobolev_novelty.render.formulas import short_formula
@@ -203,9 +204,13 @@ def predict_table(
     inputs = _model_inputs(model, table, index)
     complete = np.isfinite(inputs.to_numpy()).all(axis=1)
     values = np.full(len(table), np.nan)
+    extrapolating: tuple[str, ...] = ()
     if complete.any():
         X = inputs[complete]
-        values[complete] = model.predict(X if hasattr(model, "feature_names_in_") else X.to_numpy(), index=index)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ExtrapolationWarning)
+            values[complete] = model.predict(X if hasattr(model, "feature_names_in_") else X.to_numpy(), index=index)
+        extrapolating = tuple(str(warning.message) for warning in caught)
     reasons = {
         "an input is missing or not finite there": int((~complete).sum()),
         "the equation is not finite there": int((complete & ~np.isfinite(values)).sum()),
@@ -215,7 +220,7 @@ def predict_table(
         for why, n in reasons.items()
         if n
     )
-    predictions = Predictions(values, table.notes + notes)
+    predictions = Predictions(values, table.notes + notes + extrapolating)
     if out is None:
         return predictions
     frame, write = pd.DataFrame({"prediction": values}), _WRITERS[out.suffix.lower()]

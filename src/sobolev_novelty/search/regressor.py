@@ -453,8 +453,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 self._warned_.append(names[k])
                 warnings.warn(
                     f"{int(beyond.sum())} of {len(X)} rows have '{names[k]}' outside the training range, "
-                    f"{number_text(low)} to {number_text(high)}: these predictions extrapolate. "
-                    "(This is said once for each model.)",
+                    f"{number_text(low)} to {number_text(high)}: these predictions extrapolate.",
                     ExtrapolationWarning,
                     stacklevel=3,
                 )
