@@ -227,8 +227,9 @@ class NoveltyReport:
     def table(self) -> pd.DataFrame:
         """One row per term: the words with their numbers, then novelty as the paper has it; bootstrap if asked for.
 
-        ``distinct`` with ``nu_free``, ``needed`` with ``loss`` and, with a target, ``determined`` with
-        ``relative_error``, and ``bits`` and ``error_increase``: see :class:`~sobolev_novelty.verdicts.TermVerdict`.
+        ``distinct`` with ``nu_free``, ``needed`` with ``loss`` and, with a target, ``determined`` with the interval of
+        the coefficient (``low``, ``high``), ``relative_error``, ``bits`` and ``error_increase``: see
+        :class:`~sobolev_novelty.verdicts.TermVerdict`.
         """
         import pandas as pd
 
@@ -247,6 +248,8 @@ class NoveltyReport:
         if any(verdict.determined is not None for verdict in self.verdicts):
             columns |= {
                 "determined": [verdict.determined for verdict in self.verdicts],
+                "low": _floats(v.interval and v.interval[0] for v in self.verdicts),
+                "high": _floats(v.interval and v.interval[1] for v in self.verdicts),
                 **{name: _floats(getattr(v, name) for v in self.verdicts) for name in TARGET_NUMBERS},
             }
         if self.bootstrap is not None:
@@ -381,6 +384,7 @@ def novelty(
     y: Any = None,
     *,
     sigma: Any = None,
+    sample_weight: Any = None,
     names: Sequence[str] | None = None,
     order: int = 1,
     weights: tuple[float, ...] = (1.0, 1.0, 1.0),
@@ -406,6 +410,8 @@ def novelty(
         determined.
     sigma : float or array of shape (n_samples,), optional
         Measurement error of ``y``, one standard deviation; estimated from the residual where it is not given.
+    sample_weight : array of shape (n_samples,), optional
+        Relative weights of the rows, where their errors are known up to a common factor.
     names : sequence of str, optional
         Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
     order : {0, 1, 2}
@@ -440,11 +446,11 @@ def novelty(
     check_tau(tau)
     if is_dask(X):
         options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
-        if y is not None or sigma is not None:
+        if not (y is sigma is sample_weight is None):
             raise ParameterError("'y' needs the rows in memory: give a part that fits, X.compute(), or leave 'y' out.")
         return _of_dask(equation, X, names, n_bootstrap, **options)
     sample = as_sample(X, names)
-    target = as_known_target(y, sigma, sample.n_samples)
+    target = as_known_target(y, sigma, sample_weight, sample.n_samples)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names)
     found = novelties_of([terms], sample, geometry)[0]

@@ -12,6 +12,7 @@ from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.geometry import Geometry, Signatures, Status
+from sobolev_novelty.intervals import Interval, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.tangent import Frame, tangent_frame
@@ -45,18 +46,35 @@ class Target:
     weights: FloatArray | None = None
     variance: float | None = None
 
+    def intervals(self, terms: tuple[Term, ...], sample: Sample) -> tuple[Interval | None, ...]:
+        """Of each coefficient; None for all where the rows do not allow any."""
+        known = self.weights is not None and self.variance is not None
+        options = {"sigma": 1.0 / np.sqrt(self.weights)} if known else {"sample_weight": self.weights}  # type: ignore[arg-type]
+        try:
+            return term_intervals(terms, sample, self.y, **options)
+        except DataError:  # fewer rows than constants: the words say so without
+            return (None,) * len(terms)
+
     def rows(self, keep: npt.NDArray[Any]) -> Target:
         """The target at some rows."""
         return replace(self, y=self.y[keep], weights=None if self.weights is None else self.weights[keep])
 
 
-def as_known_target(y: Any, sigma: Any, n_samples: int) -> Target | None:
-    """A target with its measurement errors, checked; None where there is none."""
+def as_known_target(y: Any, sigma: Any, sample_weight: Any, n_samples: int) -> Target | None:
+    """A target with its measurement errors or weights, checked; None where there is none."""
     if y is None:
-        if sigma is not None:
-            raise ParameterError("'sigma' is the error of 'y': give 'y' as well.")
+        if sigma is not None or sample_weight is not None:
+            name = "sigma" if sigma is not None else "sample_weight"
+            raise ParameterError(f"'{name}' says how well 'y' is known: give 'y' as well.")
         return None
     target = as_target(y, n_samples)
+    if sample_weight is not None:
+        if sigma is not None:
+            raise ParameterError("Give 'sigma' (errors) or 'sample_weight' (their relative weights), not both.")
+        weights = as_target(sample_weight, n_samples, "sample_weight")
+        if not ((weights >= 0.0).all() and weights.any()):
+            raise DataError(f"'sample_weight' must not be negative, nor all zero. Got {weights.min()!r}.")
+        return Target(target, weights)
     if sigma is None:
         return Target(target)
     errors = as_target(np.full(n_samples, sigma) if np.ndim(sigma) == 0 else sigma, n_samples, "sigma")
@@ -155,8 +173,12 @@ class SampledTerms:
 
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """See :class:`Source`."""
-        known = () if self.target is None else (self.target.y, self.target.weights, self.target.variance)
-        return term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
+        if self.target is None:
+            return term_verdicts(self.terms, self.sample, geometry=self.geometry, tau=self.tau)
+        known = (self.target.y, self.target.weights, self.target.variance)
+        found = term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
+        each = zip(found, self.target.intervals(self.terms, self.sample), strict=True)
+        return tuple(v if i is None else v.with_interval(i.low, i.high, i.verdict) for v, i in each)
 
     def signatures(self) -> Signatures:
         """The signatures themselves."""

@@ -94,8 +94,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty,
         expression, chosen. On few rows the straight line or the constant is added where it is chosen.
     verdicts_ : DataFrame
-        What the training rows say of each term of the chosen equation: term, coefficient, novelty, qualified, low,
-        high and determined (95 % interval of the coefficient). Saved with the model.
+        What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
+        with the 95 % interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the
+        model.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
     stop_reason_ : str
@@ -258,8 +259,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         index : int, optional
             Row of ``equations_``; by default the chosen one.
         """
-        X, y, _ = self._rows(X, y)
-        return novelty(self._equation(index), X, names=self._names())
+        X, y, weights = self._rows(X, y)
+        return novelty(self._equation(index), X, y, sample_weight=weights, names=self._names())
 
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
         """Profile-likelihood intervals of the equation's constants, on the rows of the search or on any others.

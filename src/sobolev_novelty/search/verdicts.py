@@ -7,31 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.intervals import term_intervals
 from sobolev_novelty.report import novelty
 
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("term", "coefficient", "novelty", "qualified", "low", "high", "determined")
+TEXTS = ("term", "distinct", "needed", "determined")
+COLUMNS = (
+    "term", "coefficient", "low", "high", "novelty", "qualified", "distinct", "nu_free", "needed", "loss", "determined",
+)  # fmt: skip
 
 
 def term_verdicts(
     expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
 ) -> pd.DataFrame:
-    """One row per additive term: term, coefficient, novelty, qualified, low, high, determined.
+    """One row per additive term, with the columns :data:`COLUMNS`.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     """
-    import pandas as pd
-
-    report = novelty(expression, X, names=names)
-    found = term_intervals(report.terms or (), X, y, names=names, sample_weight=weights)
-    table = report.table[list(COLUMNS[:4])]
-    own = {name: [getattr(item, name) for item in found] for name in ("low", "high")}
-    return pd.DataFrame({**table, **own, "determined": [item.verdict for item in found]})
+    return novelty(expression, X, y, sample_weight=weights, names=names).table.reindex(columns=list(COLUMNS))
 
 
 def verdicts_to_dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -50,5 +46,5 @@ def verdicts_from_dicts(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd
 
     table = pd.DataFrame([{name: row[name] for name in COLUMNS} for row in rows], columns=list(COLUMNS))
-    table = table.astype({name: float for name in ("coefficient", "novelty", "low", "high")})
+    table = table.astype({name: float for name in COLUMNS if name not in (*TEXTS, "qualified")})
     return table.fillna({"low": -math.inf, "high": math.inf})
