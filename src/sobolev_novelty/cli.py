@@ -57,7 +57,8 @@ def _match(equation: EquationOptions, written: FormatOptions) -> MatchedEquation
 
     with progress_bar("Reading"):
         table = read_table(table_source(equation.path), written.table_format())
-    return match_equation(equation.text(), table, **equation.matching())
+    text, matching = equation.read()
+    return match_equation(text, table, **matching)
 
 
 def _print_report(report: NoveltyReport) -> None:
@@ -148,8 +149,9 @@ def _report(
         with progress_bar("Computing") as on_progress:
             return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
     chunks = FileChunks(equation.path, chunk_rows, written.table_format())
+    text, matching = equation.read()
     with progress_bar("Reading") as on_progress:
-        return streamed_report(equation.text(), chunks, **equation.matching(), **options, on_progress=on_progress)
+        return streamed_report(text, chunks, **matching, **options, on_progress=on_progress)
 
 
 def _check_report_paths(paths: Sequence[Path]) -> None:

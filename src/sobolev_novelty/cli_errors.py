@@ -17,7 +17,7 @@ OPTIONS = {
     name: f"--{name}"
     for name in (
         "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "operators", "order",
-        "out", "separator", "solver", "target", "tau", "variables", "weights",
+        "out", "row", "separator", "solver", "target", "tau", "variables", "weights",
     )
 } | {
     "chunk_rows": "--chunk-rows", "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",

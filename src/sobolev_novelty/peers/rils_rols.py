@@ -1,0 +1,26 @@
+"""RILS-ROLS: the model is text in the names ``x0, x1, …``, with six decimals: all that the library tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
+from sobolev_novelty.peers.adapter import renamed
+
+
+def from_rils_rols(model: Any, *, names: Sequence[str] | None = None) -> Expression:
+    """The expression of a fitted ``RILSROLSRegressor``.
+
+    Parameters
+    ----------
+    model : RILSROLSRegressor
+    names : sequence of str, optional
+        Names of the inputs; ``x0, x1, …`` by default.
+    """
+    text = getattr(model, "model", None)
+    if not isinstance(text, str):
+        raise ParameterError(f"'model' must be a fitted RILS-ROLS regressor. Got {type(model).__name__}.")
+    return renamed(parse(text, variables="x0"), names)
