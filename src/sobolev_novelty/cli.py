@@ -286,6 +286,46 @@ def predict(
 
 
 @app.command()
+def export(
+    equation: Annotated[
+        str | None, typer.Argument(metavar="[EQUATION]", help="Formula as text; left out with --model.")
+    ] = None,
+    to: Annotated[str, typer.Option(help="Language: numpy, jax, torch, c, cpp, julia, excel, latex, sympy.")] = "numpy",
+    model: Annotated[Path | None, typer.Option(help="What 'sobolev fit --out' wrote, instead of EQUATION.")] = None,
+    names: Annotated[
+        str | None, typer.Option(help="Columns in their order, separated by commas. Default: x0, x1, …")
+    ] = None,
+    function: Annotated[str, typer.Option(help="Name of the function that is written.")] = "f",
+    precision: Annotated[int | None, typer.Option(help="Significant digits of the constants. Default: all.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write EQUATION in another language: NumPy, JAX, PyTorch, C, Julia, an Excel formula, LaTeX or SymPy."""
+    from sobolev_novelty.output import write_or_rescue
+    from sobolev_novelty.parsing import parse
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+
+    problem = ""
+    with one_line_errors(as_json):
+        columns = listed(names)
+        if (equation is None) == (model is None):
+            raise ParameterError("Give EQUATION or --model, and not both.")
+        if model is not None:
+            loaded = SymbolicRegressor.load(model)
+            expression, columns = loaded.expression_, columns or list(loaded._names())
+        else:
+            expression = parse(equation or "", names=columns)
+        text = str(expression.to(to, names=columns, function_name=function, precision=precision))
+        if out is not None:
+            _, problem = write_or_rescue(out, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+        elif as_json:
+            print_json({"equation": str(expression), "language": to, "code": text})
+        else:
+            typer.echo(text)
+    _fail_after_printing(problem)
+
+
+@app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Also write everything as one page: .html.")] = None,
     html: Annotated[Path | None, typer.Option(hidden=True)] = None,
@@ -353,7 +393,7 @@ app.add_typer(turbulence_app, name="turbulence")
 
 def _shielded(arguments: list[str]) -> list[str]:
     """An equation that begins with a minus is not an option: these verbs have no options with a single dash."""
-    if not arguments or arguments[0] not in ("report", "prune", "accepts"):
+    if not arguments or arguments[0] not in ("report", "prune", "accepts", "export"):
         return arguments
     return [f" {a}" if a.startswith("-") and not a.startswith("--") and len(a) > 1 else a for a in arguments]
 
