@@ -56,6 +56,13 @@ class Pruned:
     def __str__(self) -> str:
         return str(self.expression)
 
+    def __repr__(self) -> str:
+        deleted = [
+            f"  deleted {s.term} (novelty {s.novelty:.4g}), score {s.score_before:.4g} → {s.score_after:.4g}"
+            for s in self.steps
+        ]
+        return "\n".join([str(self.expression), *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
+
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
     """Terms in the order in which their deletion is tried.
@@ -408,6 +415,9 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.accepted
+
+    def __repr__(self) -> str:
+        return f"{'accepted' if self.accepted else 'rejected'}: {self.reason}"
 
 
 def accepts(

@@ -46,7 +46,7 @@ def rank(model: Any, X: Any, y: Any = None, *, tau: float = TAU_ID, order: int =
     >>> rank(["x0", "x0 + sin(x0)"], X)[["n_terms", "n_qualified"]].values.tolist()
     [[1, 1], [2, 0]]
     """
-    import pandas as pd
+    from sobolev_novelty.render.equation_table import EquationTable
 
     check_tau(tau)
     sample = as_sample(X)
@@ -67,7 +67,7 @@ def rank(model: Any, X: Any, y: Any = None, *, tau: float = TAU_ID, order: int =
                 "equation": entry.expression,
             }
         )
-    return pd.DataFrame(rows)
+    return EquationTable(rows)
 
 
 def _each(model: Any) -> list[Any]:

@@ -79,6 +79,9 @@ class Explanation:
         left = f"leaving {self.residual:.1%} unexplained ({self.residual**2:.1%} of its energy)."
         return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
 
+    def __repr__(self) -> str:
+        return str(self)
+
 
 @dataclass(frozen=True, eq=False)
 class NoveltyReport:

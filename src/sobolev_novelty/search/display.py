@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import html
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.search.front import select
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, Callback, SearchProgress
 from sobolev_novelty.search.units import ToUser
 
@@ -66,6 +69,27 @@ def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) ->
         mark = "▶" if candidate is best else ""
         table.add_row(mark, str(candidate.complexity), f"{candidate.nmse:.3g}", f"{candidate.score:.4f}", shown)
     return table
+
+
+def in_users_terms(callback: Callback, written: ToUser) -> Callback:
+    """The callback, told of equations in the user's names and units."""
+
+    def told(progress: SearchProgress) -> bool | None:
+        front = ParetoFront(tuple(replace(c, expression=written(c.expression)) for c in progress.front))
+        return callback(replace(progress, front=front))
+
+    return told
+
+
+def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
+    """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
+    from sobolev_novelty.render.equation_table import rounded, table_html
+
+    table = equations
+    if "chosen" not in table.columns:
+        table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
+    equation = html.escape(str(rounded(chosen)))
+    return f"<p><code>{equation}</code></p>{table_html(table)}<p>{html.escape(stop_reason)}</p>"
 
 
 def front_figure(equations: pd.DataFrame, chosen: str) -> Figure:

@@ -25,11 +25,11 @@ from sobolev_novelty.geometry import Status
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.display import live_display
+from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
 from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront, select
-from sobolev_novelty.search.loop import Budget, SearchResult, run
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
@@ -124,7 +124,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | Path | None = None,
+        callback: Callback | None = None,
     ) -> SymbolicRegressor:
         """Search for an equation.
 
@@ -137,14 +143,23 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from
             the equations in it and with the rest of the budget. The engine's own memory is not in it: the resumed run
             is as good, not bit for bit the same.
+        callback : callable, optional
+            Called after each round with a :class:`~sobolev_novelty.search.loop.SearchProgress` whose equations are in
+            your names and units (``progress.best``, ``progress.front``, ``progress.seconds``, …). Return True to end
+            the search; what was found is kept.
         """
+        if callback is not None and not callable(callback):
+            raise ParameterError(f"'callback' must be a function of the progress. Got {type(callback).__name__}.")
         # On a busy machine, threads of linear algebra that wait for each other can take most of a time budget.
         with threadpool_limits(limits=_n_threads(self.n_jobs)):
-            return self._fit(X, y, sample_weight, checkpoint)
+            return self._fit(X, y, sample_weight, checkpoint, callback)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None, callback: Callback | None
+    ) -> SymbolicRegressor:
         refuse_dask(X, "X")
         refuse_dask(y, "y")
+        _refuse_several_targets(y)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -159,7 +174,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
         problem = self._problem(prepared, guesses)
-        result = self._search(problem, budget, rng, saved, self._writer(prepared))
+        callbacks = [] if callback is None else [in_users_terms(callback, self._writer(prepared))]
+        result = self._search(problem, budget, rng, saved, self._writer(prepared), callbacks=callbacks)
         self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
         if saved is not None:
             saved.write(result, self._writer(prepared))
@@ -238,6 +254,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return model_from_dict(cls, read_json(Path(path)), str(path))
 
+    def _repr_html_inner(self) -> str:
+        return str(self._repr_mimebundle_()["text/html"])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the chosen equation and the front; before ``fit``, scikit-learn's diagram."""
+        if not hasattr(self, "equations_"):
+            return dict(super()._repr_mimebundle_(**kwargs))
+        from sobolev_novelty.search.display import model_html
+
+        return {"text/plain": repr(self), "text/html": model_html(self.equations_, self.expression_, self.stop_reason_)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
 
@@ -283,6 +310,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rng: np.random.Generator,
         saved: Checkpoint | None,
         written: ToUser,
+        *,
+        callbacks: Sequence[Callback] = (),
     ) -> SearchResult:
         engine = self._engine()
         if np.ptp(problem.y) == 0.0:
@@ -290,8 +319,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
-            callbacks = [show] if saved is None else [show, saved.callback(written)]
-            return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=callbacks)
+            told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
+            return run(problem, engine, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=told)
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):
@@ -308,6 +337,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return engine
 
     def _store(self, result: SearchResult, data: _Data, prepared: Prepared) -> None:
+        from sobolev_novelty.render.equation_table import EquationTable
+
         written = self._writer(prepared)
         candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
         front = ParetoFront().including_all(candidates)
@@ -317,7 +348,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             front, best = ParetoFront((constant,)), constant
         self._sample_ = prepared_table(prepared, self.n_features_in_)
         self.expression_ = best.expression
-        self.equations_ = self._table(front, data.variance)
+        self.equations_ = EquationTable(self._table(front, data.variance))
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
@@ -380,6 +411,15 @@ def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
     table = np.zeros((prepared.sample.n_samples, n_features))
     table[:, list(prepared.columns)] = prepared.X_user.T
     return table
+
+
+def _refuse_several_targets(y: Any) -> None:
+    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
+    if len(shape) == 2 and shape[1] > 1:
+        raise ParameterError(
+            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
+            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
+        )
 
 
 def _checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:

@@ -110,6 +110,8 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
     """The regressor that :func:`model_to_dict` described."""
     import pandas as pd
 
+    from sobolev_novelty.render.equation_table import EquationTable
+
     version = content.get("version")
     if content.get("format") != FORMAT or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise DataError(
@@ -130,7 +132,9 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         model.stop_reason_ = str(content["stop_reason"])
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
         table.insert(0, "complexity", [row["expression"].complexity for row in rows])
-        model.equations_ = table[["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]]
+        model.equations_ = EquationTable(
+            table[["complexity", "loss", "score", "min_novelty", "mean_novelty", "expression"]]
+        )
     except SobolevError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
