@@ -34,7 +34,8 @@ def their_warnings() -> Iterator[None]:
 
 
 def package(name: str):
-    with their_warnings():
+    """Import it; what it changes in NumPy and in the filters of warnings is undone."""
+    with their_warnings(), np.errstate():
         return pytest.importorskip(name, exc_type=ImportError)
 
 

@@ -208,6 +208,16 @@ class Expression:
             tokens[k] = _check_token(float(value))
         return Expression._trusted(tuple(tokens))
 
+    def rounded(self, digits: int) -> Expression:
+        """The same form with its constants rounded to significant digits.
+
+        Examples
+        --------
+        >>> Expression.of("mul", 2.3456789, "x0").rounded(3)
+        Expression('2.35*x0')
+        """
+        return self.with_constants([float(f"{value:.{digits}g}") for value in self.constants])
+
     def __call__(self, table: Any = None, /, **columns: Any) -> Any:
         """The value: at numbers or arrays given by name, or at every row of a table.
 

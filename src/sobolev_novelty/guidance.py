@@ -61,7 +61,8 @@ class Pruned:
             f"  deleted {s.term} (novelty {s.novelty:.4g}), score {s.score_before:.4g} → {s.score_after:.4g}"
             for s in self.steps
         ]
-        return "\n".join([str(self.expression), *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
+        shown = str(self.expression.rounded(4))
+        return "\n".join([shown, *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:

@@ -101,7 +101,7 @@ def export(
     if precision is not None:
         if not 1 <= precision <= 17:
             raise ParameterError(f"'precision' must be from 1 to 17 digits. Got {precision}.")
-        expression = expression.with_constants([float(f"{value:.{precision}g}") for value in expression.constants])
+        expression = expression.rounded(precision)
     return LANGUAGES[language](expression, names, function_name)
 
 

@@ -41,11 +41,6 @@ class EquationTable(pd.DataFrame):
         return table_html(self)
 
 
-def rounded(expression: Expression, digits: int = DIGITS) -> Expression:
-    """The expression with its constants rounded for show."""
-    return expression.with_constants([float(f"{value:.{digits}g}") for value in expression.constants])
-
-
 def shown(table: pd.DataFrame) -> pd.DataFrame:
     """The table as text."""
     return pd.DataFrame({name: [_text(value) for value in table[name]] for name in table.columns}, index=table.index)
@@ -66,7 +61,7 @@ def table_html(table: pd.DataFrame) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, Expression):
-        text = str(rounded(value))
+        text = str(value.rounded(DIGITS))
         return text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…"
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return "▶" if value else ""

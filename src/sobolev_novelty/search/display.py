@@ -83,12 +83,12 @@ def in_users_terms(callback: Callback, written: ToUser) -> Callback:
 
 def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
     """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
-    from sobolev_novelty.render.equation_table import rounded, table_html
+    from sobolev_novelty.render.equation_table import DIGITS, table_html
 
     table = equations
     if "chosen" not in table.columns:
         table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
-    equation = html.escape(str(rounded(chosen)))
+    equation = html.escape(str(chosen.rounded(DIGITS)))
     return f"<p><code>{equation}</code></p>{table_html(table)}<p>{html.escape(stop_reason)}</p>"
 
 
