@@ -6,8 +6,11 @@ import contextlib
 import math
 import operator
 import random
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import numpy as np
 import pandas as pd
@@ -93,6 +96,22 @@ def test_eggp_predicts_with_the_row_of_least_loss_and_ranks_all_rows() -> None:
         named = pd.DataFrame(X, columns=["mass", "my speed"])
         model.fit(named, Y)
     assert set(sn.novelty(model, named).expression.variables) <= {"mass", "my speed"}
+
+
+def test_symregg_predicts_with_its_last_row() -> None:
+    if find_spec("symregg") is None:
+        pytest.skip("symregg is not installed")
+    # A process has room for one Haskell runtime, and eggp has taken it.
+    code = """
+import numpy as np, symregg, sobolev_novelty as sn
+X = np.random.default_rng(0).uniform(-3, 3, (200, 2))
+model = symregg.SymRegg(gen=100, maxSize=10, nonterminals="add,sub,mul,sin")
+model.fit(X, 2.5 * X[:, 0] + 1.3 * X[:, 1] + 0.7)  # without a constant its predict fails
+np.testing.assert_allclose(sn.evaluate(model, X), model.predict(X), rtol=1e-6, atol=1e-6)
+assert len(sn.rank(model, X)) == len(model.results)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
 
 
 def test_itea_expressions_are_sums_of_transformed_products() -> None:

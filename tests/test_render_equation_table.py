@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -83,3 +85,18 @@ def test_several_targets_are_refused_with_the_way_out_and_the_way_out_works() ->
     reports = sn.novelty(several, X)
     assert list(reports) == ["y0", "y1"]
     assert [str(report.expression) for report in reports.values()] == [str(e.expression_) for e in several.estimators_]
+
+
+def test_progress_in_a_notebook_needs_no_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+    updates: list[str] = []
+    handle = SimpleNamespace(update=updates.append)
+    shown = SimpleNamespace(HTML=str, display=lambda content, display_id: handle)
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    model = sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=200), random_state=0).fit(FRAME, Y)
+    assert len(updates) >= 2 and updates[-1] == ""
+    assert "of 200 evaluations" in updates[0] and "mass" in updates[0] and "<b>" not in updates[0]
+    updates.clear()
+    model.set_params(verbose=False).fit(FRAME, Y)
+    assert updates == []

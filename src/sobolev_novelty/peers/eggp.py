@@ -28,6 +28,11 @@ def from_eggp(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     return _expression(_rows(model)[losses.index(min(losses))], model, names)
 
 
+def from_symregg(model: Any, *, names: Sequence[str] | None = None) -> Expression:
+    """The expression with which a fitted ``symregg.SymRegg`` predicts: the last row of ``results``."""
+    return _expression(_rows(model)[-1], model, names)
+
+
 def eggp_front(model: Any, *, names: Sequence[str] | None = None) -> tuple[FrontEntry, ...]:
     """All rows of ``results``, simplest first."""
     return tuple(

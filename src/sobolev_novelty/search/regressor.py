@@ -71,7 +71,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Threads, those of linear algebra included; -1 for all cores. The result does not depend on it.
     random_state : int, RandomState or None
     verbose : bool, optional
-        Whether to show progress; by default on a terminal only.
+        Whether to show progress; by default on a terminal and in a notebook.
 
     Attributes
     ----------
