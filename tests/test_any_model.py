@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import sobolev_novelty as sn
 from sobolev_novelty.cli import app
 from sobolev_novelty.function_terms import is_function_list
+from sobolev_novelty.peers.pysr import is_hall_of_fame
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (200, 2))
@@ -54,6 +55,36 @@ def test_our_regressor_goes_in_and_its_front_is_ranked() -> None:
     assert table["equation"].tolist() == model.equations_["expression"].tolist()
     np.testing.assert_allclose(table["min_novelty"], model.equations_["min_novelty"], rtol=1e-6)
     np.testing.assert_allclose(sn.rank(model, FRAME, Y)["loss"], model.equations_["loss"], rtol=1e-6, atol=1e-12)
+
+
+def test_a_model_fitted_on_names_reads_an_array_in_its_order() -> None:
+    model = sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=200), random_state=0).fit(FRAME, Y)
+    np.testing.assert_allclose(sn.evaluate(model, X), model.predict(FRAME))
+    np.testing.assert_allclose(sn.evaluate(model, FRAME[["speed", "mass"]]), model.predict(FRAME))
+
+
+def test_our_regressor_behind_a_scaler_is_read_in_the_users_units() -> None:
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    inner = sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=200), random_state=0)
+    model = make_pipeline(StandardScaler(), inner).fit(FRAME, Y)
+    np.testing.assert_allclose(sn.evaluate(model, FRAME), model.predict(FRAME), rtol=1e-9)
+    assert set(sn.novelty(model, FRAME).expression.variables) <= {"mass", "speed"}
+
+
+@pytest.mark.parametrize(
+    "broken", [b"Complexity,Loss,Equation\nmany,1.0,x0\n", b"Complexity,Loss,Equation\n1,,x0\n", b"\xff\xfe\x00"]
+)
+def test_a_broken_hall_of_fame_is_refused_in_words(broken: bytes, tmp_path: Path) -> None:
+    (tmp_path / "hall_of_fame.csv").write_bytes(broken)
+    with pytest.raises(sn.DataError, match="Is it a hall of fame of PySR"):
+        sn.novelty(tmp_path, X)
+
+
+def test_a_long_equation_in_a_file_is_not_taken_for_a_table() -> None:
+    assert not is_hall_of_fame("+".join(["x0"] * 100_000))
+    assert is_hall_of_fame(HALL) and is_hall_of_fame('"Complexity","Loss","Equation"\n')
 
 
 def test_a_hall_of_fame_is_a_model(hall: Path) -> None:

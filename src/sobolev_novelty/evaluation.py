@@ -41,7 +41,7 @@ def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression
     if isinstance(source, int | float):
         return Expression.of(float(source))
     if is_model(source):
-        return _in_columns(from_model(source), names)
+        return _in_columns(_in_order(from_model(source), source, names), names)
     raise ParameterError(f"An equation must be {ACCEPTED}. Got {type(source).__module__}.{type(source).__qualname__}.")
 
 
@@ -51,6 +51,14 @@ def _in_columns(expression: Expression, names: Sequence[str] | None) -> Expressi
         return expression
     counted = {f"x{k}": name for k, name in enumerate(names)}
     return expression.rename(counted) if set(expression.variables) <= set(counted) else expression
+
+
+def _in_order(expression: Expression, model: Any, names: Sequence[str] | None) -> Expression:
+    """A model that was fitted on named columns and is asked about as many without names: they are in its order."""
+    own = getattr(model, "feature_names_in_", None)
+    if names is None or own is None or tuple(names) != tuple(f"x{k}" for k in range(len(own))):
+        return expression
+    return expression.rename(dict(zip(map(str, own), names, strict=True)))
 
 
 def _numbered(expression: Expression, names: Sequence[str] | None) -> Expression:

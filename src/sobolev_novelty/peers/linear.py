@@ -39,14 +39,14 @@ def linear_system(model: Any, *, names: Sequence[str] | None = None) -> dict[str
 
 
 def _targets(model: Any, names: Sequence[str] | None) -> list[Expression]:
+    from sobolev_novelty.peers import from_model, is_model
+
     model = getattr(model, "best_estimator_", model)
     if hasattr(model, "estimators_") and not hasattr(model, "coef_"):
-        from sobolev_novelty.peers import from_model
-
         return [from_model(one, names=names) for one in model.estimators_]
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     *before, last = [step for step in steps if step not in (None, "passthrough")]
-    if not hasattr(last, "coef_"):
+    if not hasattr(last, "coef_") and not (before and is_model(last)):
         raise ParameterError(
             f"'model' must be a fitted linear model, or a pipeline that ends in one. Got {type(last).__name__}."
         )
@@ -57,9 +57,22 @@ def _targets(model: Any, names: Sequence[str] | None) -> list[Expression]:
     columns = [Expression.of(name) for name in names]
     for step in before:
         columns = _transformed(step, columns)
+    if not hasattr(last, "coef_"):  # another library's model, or our own, behind scalers
+        return [_substituted(from_model(last), last, columns)]
     weights = np.atleast_2d(np.asarray(last.coef_, dtype=float))
     offsets = np.broadcast_to(np.ravel(last.intercept_), (len(weights),))
     return [_weighted(float(b), row, columns) for b, row in zip(offsets, weights, strict=True)]
+
+
+def _substituted(expression: Expression, last: Any, columns: list[Expression]) -> Expression:
+    own = getattr(last, "feature_names_in_", None)
+    names = [f"x{k}" for k in range(len(columns))] if own is None else [str(name) for name in own]
+    inner = dict(zip(names, columns, strict=True))
+
+    def leaf(token: float | str) -> Expression:
+        return inner[token] if isinstance(token, str) else Expression.of(token)
+
+    return expression.fold(leaf, lambda op, operands: Expression.of(op, *operands))
 
 
 def _weighted(offset: float, weights: Any, columns: list[Expression]) -> Expression:

@@ -38,13 +38,15 @@ def read_hall_of_fame(path: str | os.PathLike[str], *, names: Sequence[str] | No
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise DataError(f"There is no hall of fame at '{file}'.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"'{file}' is not text: {error.reason}. Is it a hall of fame of PySR?") from error
     return tuple(_entry(row, names, str(file)) for row in _rows(text))
 
 
 def is_hall_of_fame(text: str) -> bool:
     """Whether this is the text of a ``hall_of_fame.csv``: its first line names the three columns."""
-    head = next(csv.reader(text.splitlines()[:1]), [])
-    return set(_COLUMNS) <= {name.strip().lower() for name in head}
+    head = text[:200].partition("\n")[0].lower()
+    return set(_COLUMNS) <= {name.strip().strip('"') for name in head.split(",")}
 
 
 def equation_of_hall_of_fame(text: str, row: int | None = None) -> tuple[str, int, int]:
@@ -54,9 +56,8 @@ def equation_of_hall_of_fame(text: str, row: int | None = None) -> tuple[str, in
     """
     rows = _rows(text)
     if row is None:
-        entries = [
-            FrontEntry(int(r["complexity"]), float(r["loss"]), Expression.of(float(k))) for k, r in enumerate(rows)
-        ]
+        numbers = [_numbers(row, "the hall of fame") for row in rows]
+        entries = [FrontEntry(*pair, Expression.of(float(k))) for k, pair in enumerate(numbers)]
         row = int(best_entry(entries).expression.constants[0])
     if not 0 <= row < len(rows):
         raise ParameterError(f"'row' must be an equation of the hall of fame, 0 to {len(rows) - 1}. Got {row}.")
@@ -109,8 +110,10 @@ def best_entry(entries: Sequence[FrontEntry]) -> FrontEntry:
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
-    reader = csv.DictReader(text.splitlines())
-    return [{str(key).strip().lower(): value for key, value in row.items()} for row in reader]
+    try:
+        return [{str(k).strip().lower(): v for k, v in row.items()} for row in csv.DictReader(text.splitlines())]
+    except csv.Error as error:
+        raise DataError(f"The hall of fame cannot be read: {error}. Is it a file of PySR?") from error
 
 
 def _own_names(model: Any) -> list[str] | None:
@@ -132,4 +135,14 @@ def _entry(row: Any, names: Sequence[str] | None, source: str, own: Sequence[str
         expression = from_sympy(row["sympy_format"])
     if own is not None and names is not None and len(own) == len(names):
         expression = expression.rename(dict(zip(own, names, strict=True)))
-    return FrontEntry(int(row["complexity"]), float(row["loss"]), expression)
+    return FrontEntry(*_numbers(row, source), expression)
+
+
+def _numbers(row: Any, source: str) -> tuple[int, float]:
+    try:
+        return int(float(row["complexity"])), float(row["loss"])
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(
+            f"'{source}' has a complexity or loss that is not a number: {row['complexity']!r}, {row['loss']!r}. "
+            "Is it a hall of fame of PySR?"
+        ) from error
