@@ -99,7 +99,7 @@ def test_eggp_predicts_with_the_row_of_least_loss_and_ranks_all_rows() -> None:
     assert set(sn.novelty(model, named).expression.variables) <= {"mass", "my speed"}
 
 
-def test_symregg_predicts_with_its_last_row() -> None:
+def test_symregg_predicts_with_its_last_row(tmp_path) -> None:
     if find_spec("symregg") is None:
         pytest.skip("symregg is not installed")
     # A process has room for one Haskell runtime, and eggp has taken it.
@@ -112,9 +112,11 @@ np.testing.assert_allclose(sn.evaluate(model, X), model.predict(X), rtol=1e-6, a
 assert len(sn.rank(model, X)) == len(model.results)
 """
     environment = {name: value for name, value in os.environ.items() if name != "GHCRTS"}  # eggp sets it for itself
+    # It leaves its tables in the working folder.
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120, env=environment
-    )
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120, env=environment,
+        cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 
