@@ -55,6 +55,50 @@ def assert_predicts(model: object, predicted: object, table: object = FRESH, *, 
     assert len(report) >= 1
 
 
+PYSR_EQUATIONS = (
+    "x1", "x0 * x1", "(square(x1) * 0.5) + sin(x0)", "cube(x0) - inv(x1)", "x0 ^ 2.0 / exp(x1)", "tanh(x0) + abs(x1)",
+    "log(x0) + sqrt(x1)", "max(x0, x1) - min(x0, 0.25)", "relu(x0) + sign(x1) + cos(x0 * 2.5) - 1.0e-3",
+    "greater(x0, x1) + cond(x0, x1)", "log10(x0) + log2(x1) + log1p(x0)", "atan(x0) + asinh(x1) + neg(x0)",
+)  # fmt: skip
+
+
+def test_pysr_reads_its_hall_of_fame_as_we_do(tmp_path) -> None:
+    if find_spec("pysr") is None:
+        pytest.skip("pysr is not installed")
+    rows = "".join(f'{k},{1.0 / k},"{text}"\n' for k, text in enumerate(PYSR_EQUATIONS, start=1))
+    (tmp_path / "hall_of_fame.csv").write_text("Complexity,Loss,Equation\n" + rows, encoding="utf-8")
+    # Reading a run needs no Julia; importing pysr does. A stand-in takes its place, in a process of its own.
+    code = """
+import sys
+from unittest.mock import MagicMock
+for name in ("juliacall", "juliapkg"):
+    sys.modules[name] = MagicMock(__path__=[], __spec__=None)
+import numpy as np, sobolev_novelty as sn
+from pysr import PySRRegressor
+model = PySRRegressor.from_file(
+    run_directory=".", binary_operators=["+", "-", "*", "/", "^", "max", "min", "greater", "cond"], n_features_in=2,
+    unary_operators="square cube inv sin cos exp log sqrt tanh abs relu sign log10 log2 log1p atan asinh neg".split(),
+)
+X = np.random.default_rng(0).normal(size=(200, 2))
+table = sn.rank(model, X)
+for k, equation in enumerate(table["equation"]):
+    with np.errstate(all="ignore"):
+        theirs = np.asarray(model.predict(X, index=k), dtype=float)
+    ours = equation(X)
+    known = np.isfinite(theirs)
+    assert known.sum() > 20, equation
+    np.testing.assert_allclose(ours[known], theirs[known], rtol=1e-9, atol=1e-12, err_msg=str(equation))
+assert sn.novelty(model, X).expression == sn.parse(model.get_best()["equation"])
+print(len(table))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False, timeout=120,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == str(len(PYSR_EQUATIONS))
+
+
 def test_the_digits_that_rils_rols_does_not_print_are_recovered(capsys) -> None:
     rils = package("rils_rols.rils_rols")
     with their_warnings():
