@@ -199,9 +199,7 @@ def test_anything_with_a_sympy_method_will_do_and_other_things_are_refused() -> 
             return sympy.sin(sympy.Symbol("x0")) + 1
 
     np.testing.assert_allclose(evaluate(from_model(Model()), X), np.sin(X[:, 0]) + 1)
-    with pytest.raises(
-        ParameterError, match="'model' must be a fitted model of HROCH, ffx, gplearn, pyoperon, pysindy, pysr"
-    ):
+    with pytest.raises(ParameterError, match="or a fitted model of HROCH, .*ffx, gplearn, .*pyoperon, pysindy, pysr"):
         from_model(3)
 
 

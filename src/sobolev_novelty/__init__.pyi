@@ -39,6 +39,7 @@ from sobolev_novelty.intervals import (
 )
 from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.projection import TAU_ID as TAU_ID
+from sobolev_novelty.ranking import rank as rank
 from sobolev_novelty.report import (
     NoveltyReport as NoveltyReport,
     novelty as novelty,

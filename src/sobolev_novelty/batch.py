@@ -14,6 +14,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
+from sobolev_novelty.peers import is_model
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
@@ -199,7 +200,7 @@ def conditional_novelty(
 
 def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
     """The expression (None for a list of terms), its terms, and notes on how they were split."""
-    if isinstance(equation, list | tuple):
+    if isinstance(equation, list | tuple) and not is_model(equation):  # a tree of DEAP is a list too
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
         parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)

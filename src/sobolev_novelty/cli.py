@@ -58,7 +58,8 @@ def _match(equation: EquationOptions, written: FormatOptions) -> MatchedEquation
 
     with progress_bar("Reading"):
         table = read_table(table_source(equation.path), written.table_format())
-    return match_equation(equation.text(), table, **equation.matching())
+    text, matching = equation.read()
+    return match_equation(text, table, **matching)
 
 
 def _print_report(report: NoveltyReport) -> None:
@@ -158,8 +159,9 @@ def _report(
         with progress_bar("Computing") as on_progress:
             return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
     chunks = FileChunks(equation.path, chunk_rows, written.table_format())
+    text, matching = equation.read()
     with progress_bar("Reading") as on_progress:
-        return streamed_report(equation.text(), chunks, **equation.matching(), **options, on_progress=on_progress)
+        return streamed_report(text, chunks, **matching, **options, on_progress=on_progress)
 
 
 def _check_report_paths(paths: Sequence[Path]) -> None:
@@ -320,6 +322,46 @@ def predict(
 
 
 @app.command()
+def export(
+    equation: Annotated[
+        str | None, typer.Argument(metavar="[EQUATION]", help="Formula as text; left out with --model.")
+    ] = None,
+    to: Annotated[str, typer.Option(help="Language: numpy, jax, torch, c, cpp, julia, excel, latex, sympy.")] = "numpy",
+    model: Annotated[Path | None, typer.Option(help="What 'sobolev fit --out' wrote, instead of EQUATION.")] = None,
+    names: Annotated[
+        str | None, typer.Option(help="Columns in their order, separated by commas. Default: x0, x1, …")
+    ] = None,
+    function: Annotated[str, typer.Option(help="Name of the function that is written.")] = "f",
+    precision: Annotated[int | None, typer.Option(help="Significant digits of the constants. Default: all.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write EQUATION in another language: NumPy, JAX, PyTorch, C, Julia, an Excel formula, LaTeX or SymPy."""
+    from sobolev_novelty.output import write_or_rescue
+    from sobolev_novelty.parsing import parse
+    from sobolev_novelty.search.regressor import SymbolicRegressor
+
+    problem = ""
+    with one_line_errors(as_json):
+        columns = listed(names)
+        if (equation is None) == (model is None):
+            raise ParameterError("Give EQUATION or --model, and not both.")
+        if model is not None:
+            loaded = SymbolicRegressor.load(model)
+            expression, columns = loaded.expression_, columns or list(loaded._names())
+        else:
+            expression = parse(equation or "", names=columns)
+        text = str(expression.to(to, names=columns, function_name=function, precision=precision))
+        if out is not None:
+            _, problem = write_or_rescue(out, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+        elif as_json:
+            print_json({"equation": str(expression), "language": to, "code": text})
+        else:
+            typer.echo(text)
+    _fail_after_printing(problem)
+
+
+@app.command()
 def demo(
     out: Annotated[Path | None, typer.Option(help="Also write everything as one page: .html.")] = None,
     html: Annotated[Path | None, typer.Option(hidden=True)] = None,
@@ -389,7 +431,7 @@ app.add_typer(turbulence_app, name="turbulence")
 
 def _shielded(arguments: list[str]) -> list[str]:
     """An equation that begins with a minus is not an option: these verbs have no options with a single dash."""
-    if not arguments or arguments[0] not in ("report", "prune", "intervals", "accepts"):
+    if not arguments or arguments[0] not in ("report", "prune", "intervals", "accepts", "export"):
         return arguments
     return [f" {a}" if a.startswith("-") and not a.startswith("--") and len(a) > 1 else a for a in arguments]
 

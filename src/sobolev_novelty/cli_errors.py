@@ -17,11 +17,12 @@ OPTIONS = {
     name: f"--{name}"
     for name in (
         "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "inputs", "level",
-        "operators", "order", "out", "reasons", "retry", "select", "separator", "sigma", "solver", "target", "tau",
-        "variables", "weights",
+        "operators", "order", "out", "precision", "reasons", "retry", "row", "select", "separator", "sigma", "solver",
+        "target", "tau", "variables", "weights",
     )
 } | {
-    "chunk_rows": "--chunk-rows", "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
+    "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
+    "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
     "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
     "seconds": "--time",

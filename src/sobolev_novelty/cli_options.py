@@ -77,7 +77,11 @@ class EquationOptions:
     variables: Annotated[
         str, typer.Option(help="How the equation writes inputs: auto, names, x0 (from zero) or x1 (from one).")
     ] = "auto"
-    dialect: Annotated[str, typer.Option(help="plain, or gplearn for its protected operators.")] = "plain"
+    row: Annotated[
+        int | None,
+        typer.Option(help="Where --file is a hall of fame of PySR: which equation, from 0. Default: the best."),
+    ] = None
+    dialect: Annotated[str, typer.Option(help="plain; gplearn or bingo for their protected operators; pysr.")] = "plain"
 
     @property
     def path(self) -> Path:
@@ -96,6 +100,25 @@ class EquationOptions:
         if self.file is not None:
             return _text_of(self.file)
         return _text_of("-") if self.equation == "-" else self.equation
+
+    def read(self) -> tuple[str, dict[str, Any]]:
+        """The equation, and arguments of :func:`sobolev_novelty.matching.match_equation`.
+
+        Of a hall of fame of PySR it is the equation that PySR would choose, or the one of ``--row``.
+        """
+        from sobolev_novelty.peers.pysr import equation_of_hall_of_fame, is_hall_of_fame
+
+        text = self.text()
+        if not is_hall_of_fame(text):
+            if self.row is not None:
+                raise ParameterError(f"'row' needs a hall of fame of PySR with --file. Got {self.row}.")
+            return text, self.matching()
+        chosen, row, n_rows = equation_of_hall_of_fame(text, self.row)
+        why = "PySR's own choice; --row takes another" if self.row is None else "as asked for"
+        typer.echo(
+            f"Note: equation {row} (of 0 to {n_rows - 1}) of the hall of fame is taken, {why}: {chosen}", err=True
+        )
+        return chosen, self.matching() | ({"dialect": "pysr"} if self.dialect == "plain" else {})
 
     def matching(self) -> dict[str, Any]:
         """Arguments of :func:`sobolev_novelty.matching.match_equation`."""

@@ -11,34 +11,62 @@ from sobolev_novelty import kernels
 from sobolev_novelty.convert import from_sympy
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, numbered_index
 from sobolev_novelty.geometry import check_order
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.peers import ACCEPTED, from_model, is_model
 
 #: Names of the columns of a table with one column and no names.
 _UNNAMED = ("x0",)
 
 
 def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression:
-    """An expression from an expression, a text or a SymPy object.
+    """An expression from an expression, a text, a SymPy object or a fitted model (:mod:`sobolev_novelty.peers`).
+
+    Where ``names`` are given, ``x0, x1, …`` are their columns, unless columns are called so.
 
     Examples
     --------
     >>> as_expression("x0 + 1")
     Expression('x0 + 1')
+    >>> as_expression(Expression.of("x1"), ["mass", "speed"])
+    Expression('speed')
     """
     if isinstance(source, Expression):
-        return source
+        return _in_columns(source, names)
     if isinstance(source, str):
         return _parsed(source, names)
     if hasattr(source, "free_symbols") and hasattr(source, "func"):
-        return _in_one_column(from_sympy(source), names)
+        return _numbered(_in_one_column(from_sympy(source), names), names)
     if isinstance(source, int | float):
         return Expression.of(float(source))
-    raise ParameterError(
-        f"An equation must be text, an Expression or a SymPy object. Got {type(source).__name__}. "
-        "For a fitted model use sobolev_novelty.peers."
-    )
+    if is_model(source):
+        return _in_columns(_in_order(from_model(source), source, names), names)
+    raise ParameterError(f"An equation must be {ACCEPTED}. Got {type(source).__module__}.{type(source).__qualname__}.")
+
+
+def _in_columns(expression: Expression, names: Sequence[str] | None) -> Expression:
+    """``x0, x1, …`` renamed to the columns they count, where not all variables are columns already."""
+    if names is None or set(expression.variables) <= set(names):
+        return expression
+    counted = {f"x{k}": name for k, name in enumerate(names)}
+    return expression.rename(counted) if set(expression.variables) <= set(counted) else expression
+
+
+def _in_order(expression: Expression, model: Any, names: Sequence[str] | None) -> Expression:
+    """A model that was fitted on named columns and is asked about as many without names: they are in its order."""
+    own = getattr(model, "feature_names_in_", None)
+    if names is None or own is None or tuple(names) != tuple(f"x{k}" for k in range(len(own))):
+        return expression
+    return expression.rename(dict(zip(map(str, own), names, strict=True)))
+
+
+def _numbered(expression: Expression, names: Sequence[str] | None) -> Expression:
+    """SymPy's ``x_1`` or ``X0`` as text would be read: by the rules of ``parse``."""
+    foreign = [name for name in expression.variables if names is not None and name not in names]
+    if names is None or not foreign or any(numbered_index(name) is None for name in foreign):
+        return expression
+    return parse(str(expression), names=names)
 
 
 def _parsed(text: str, names: Sequence[str] | None) -> Expression:

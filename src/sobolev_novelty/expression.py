@@ -209,6 +209,55 @@ class Expression:
             tokens[k] = _check_token(float(value))
         return Expression._trusted(tuple(tokens))
 
+    def rounded(self, digits: int) -> Expression:
+        """The same form with its constants rounded to significant digits.
+
+        Examples
+        --------
+        >>> Expression.of("mul", 2.3456789, "x0").rounded(3)
+        Expression('2.35*x0')
+        """
+        return self.with_constants([float(f"{value:.{digits}g}") for value in self.constants])
+
+    def __call__(self, table: Any = None, /, **columns: Any) -> Any:
+        """The value: at numbers or arrays given by name, or at every row of a table.
+
+        Parameters
+        ----------
+        table : DataFrame, dict, or array of shape (n_samples, n_features), optional
+            The columns of an array are ``x0, x1, …``.
+        **columns : float or array
+            Variables by name.
+
+        Examples
+        --------
+        >>> e = Expression.of("add", Expression.of("square", "x0"), "x1")
+        >>> e(x0=3.0, x1=0.5), e([[1.0, 2.0], [2.0, 2.0]]).tolist()
+        (9.5, [3.0, 6.0])
+        """
+        from sobolev_novelty.convert import values_of
+
+        return values_of(self, table, columns)
+
+    def to(
+        self,
+        language: str,
+        *,
+        names: Sequence[str] | None = None,
+        function_name: str = "f",
+        precision: int | None = None,
+    ) -> Any:
+        """The expression in another language: see :func:`sobolev_novelty.convert.export`.
+
+        Examples
+        --------
+        >>> Expression.of("mul", 2.0, Expression.of("sin", "x0")).to("excel")
+        '=(2.0*SIN(A2))'
+        """
+        from sobolev_novelty.convert import export
+
+        return export(self, language, names=names, function_name=function_name, precision=precision)
+
     def _repr_latex_(self) -> str:
         from sobolev_novelty.convert import to_latex
 

@@ -22,6 +22,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression, derivatives, evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
+from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.projection import TAU_ID, unit_columns
 from sobolev_novelty.scoring import base_score, choice_rank, n_distinct_rows, nmse
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
@@ -54,6 +55,14 @@ class Pruned:
 
     def __str__(self) -> str:
         return str(self.expression)
+
+    def __repr__(self) -> str:
+        deleted = [
+            f"  deleted {s.term} (novelty {s.novelty:.4g}), score {s.score_before:.4g} → {s.score_after:.4g}"
+            for s in self.steps
+        ]
+        shown = str(self.expression.rounded(4))
+        return "\n".join([shown, *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
@@ -98,6 +107,7 @@ def without_weakest(found: TermNovelties, tau: float = TAU_ID) -> Expression | N
     return None if weakest is None else sum_of_terms([term for i, term in enumerate(found.terms) if i != weakest])
 
 
+@for_every_equation
 def prune(
     equation: Any,
     X: Any,
@@ -122,7 +132,8 @@ def prune(
 
     Parameters
     ----------
-    equation : str, Expression or SymPy expression
+    equation : str, Expression, SymPy expression or fitted model
+        A model with several targets gives a dict with a result for each; ``y`` then has a column per equation.
     X, y : the data
     score : callable ``(y, prediction, expression) -> float``, optional
         Larger is better. By default the accuracy–complexity score of the search
@@ -405,6 +416,9 @@ class Verdict:
 
     def __bool__(self) -> bool:
         return self.accepted
+
+    def __repr__(self) -> str:
+        return f"{'accepted' if self.accepted else 'rejected'}: {self.reason}"
 
 
 def accepts(

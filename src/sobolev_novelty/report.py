@@ -21,12 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
-from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, as_sample, is_dask
+from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import summary_of
@@ -72,6 +74,9 @@ class Explanation:
         parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
         left = f"leaving {self.residual:.1%} unexplained ({self.residual**2:.1%} of its energy)."
         return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,6 +383,7 @@ class NoveltyReport:
         return report_fragment(self.to_dict())
 
 
+@for_every_equation
 def novelty(
     equation: Any,
     X: Any,
@@ -399,9 +405,11 @@ def novelty(
 
     Parameters
     ----------
-    equation : str, Expression, SymPy expression, or a list of them
+    equation : str, Expression, SymPy expression, a fitted model, or a list
         An equation is split into its additive terms; a list is taken as the terms themselves (a :class:`Term` brings
-        its coefficient).
+        its coefficient). Models are those of :mod:`sobolev_novelty.peers`; one with several targets gives a dict with a
+        report for each. A list of functions of the table is differentiated by complex steps, or by differences where a
+        function does not take complex numbers; a note says which.
     X : array of shape (n_samples, n_features) or DataFrame, of NumPy, pandas or Dask
         The observed inputs. No target is needed for novelty. A Dask collection is read block by block where its blocks
         are; the work runs on the active Dask scheduler or cluster.
@@ -444,6 +452,11 @@ def novelty(
     [1.0, 1.0]
     """
     check_tau(tau)
+    if is_function_list(equation):
+        geometry = Geometry(order, three_weights(weights), coordinates)
+        return _of_functions(
+            equation, as_sample(X, names), geometry, tau=tau, n_bootstrap=n_bootstrap, random_state=random_state
+        )
     if is_dask(X):
         options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
         if not (y is sigma is sample_weight is None):
@@ -465,6 +478,19 @@ def novelty(
     if n_bootstrap == 0:
         return report
     return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, on_progress)
+
+
+def _of_functions(functions: Sequence[Any], sample: Sample, geometry: Geometry, **options: Any) -> NoveltyReport:
+    if geometry.order > 1:
+        raise ParameterError(f"'order' must be 0 or 1 for terms that are functions. Got {geometry.order}.")
+    found = function_terms(functions, sample)
+    has_slopes = geometry.order == 1
+    report = novelty_of_arrays(
+        found.values, found.gradients if has_slopes else None, labels=found.labels,
+        scales=geometry.scales(sample) if has_slopes else None, weights=geometry.weights, **options,
+    )  # fmt: skip
+    note = (found.note,) if has_slopes else ()
+    return replace(report, geometry=geometry, names=sample.names, given_notes=note)
 
 
 def _of_dask(equation: Any, X: Any, names: Sequence[str] | None, n_bootstrap: int, **options: Any) -> NoveltyReport:

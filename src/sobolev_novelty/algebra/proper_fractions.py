@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sobolev_novelty.algebra.products import joined
 from sobolev_novelty.algebra.sums import compact, sum_of_products
 from sobolev_novelty.algebra.writing import weighted_sum
@@ -102,5 +104,5 @@ def _key(powers: dict[int, float]) -> Monomial:
     return frozenset(powers.items())
 
 
-def _parts(polynomial: Polynomial, bases: list[Expression]) -> list[tuple[float, Expression]]:
+def _parts(polynomial: Polynomial, bases: Sequence[Expression]) -> list[tuple[float, Expression]]:
     return [(c, compact(dict(sorted(powers)), bases)) for powers, c in polynomial.items()]

@@ -1,9 +1,21 @@
-"""To and from SymPy; to LaTeX, NumPy and C++. Infix is ``str(expression)``; reading text is ``parse``."""
+"""To and from SymPy; to LaTeX, NumPy, C++ and others. Infix is ``str(expression)``; reading text is ``parse``."""
 
 from __future__ import annotations
 
+from sobolev_novelty.convert.languages import LANGUAGES, export
 from sobolev_novelty.convert.latex import to_latex
-from sobolev_novelty.convert.source import NumpyFunction, to_cpp, to_numpy, to_numpy_source
+from sobolev_novelty.convert.source import NumpyFunction, to_cpp, to_numpy, to_numpy_source, values_of
 from sobolev_novelty.convert.symbolic import from_sympy, to_sympy
 
-__all__ = ["NumpyFunction", "from_sympy", "to_cpp", "to_latex", "to_numpy", "to_numpy_source", "to_sympy"]
+__all__ = [
+    "LANGUAGES",
+    "NumpyFunction",
+    "export",
+    "from_sympy",
+    "to_cpp",
+    "to_latex",
+    "to_numpy",
+    "to_numpy_source",
+    "to_sympy",
+    "values_of",
+]

@@ -47,8 +47,9 @@ def parse(
         name. ``"auto"`` takes exact names first; numbers count from 0 where index 0 appears (or the text says
         ``x[:,i]``), from 1 where the number of names appears, and are an error otherwise. Without ``names`` no number
         changes: ``X0, X1`` become ``x0, x1`` where index 0 appears, and ``X1, X2`` stay as they are.
-    dialect : {"plain", "gplearn"}
-        ``"gplearn"`` reads the calls ``div``, ``log``, ``sqrt`` and ``inv`` as gplearn's protected operators.
+    dialect : {"plain", "gplearn", "bingo", "pysr"}
+        ``"gplearn"`` reads the calls ``div``, ``log``, ``sqrt`` and ``inv`` as gplearn's protected operators,
+        ``"bingo"`` reads ``log`` and ``sqrt`` as those of absolute values. In all but ``"plain"`` numbers count from 0.
     limits : ParseLimits
         What is refused as too large.
 
@@ -85,7 +86,7 @@ def parse(
     known = _checked_names(names)
     machine = Machine(text, frozenset(known or ()), DIALECTS[dialect], limits)
     root = machine.run()
-    convention = "x0 or names" if dialect == "gplearn" and variables == "auto" else variables
+    convention = "x0 or names" if dialect != "plain" and variables == "auto" else variables
     expression = Expression.from_nested(root, resolve(machine.mentions, known, convention, text))
     if len(expression) > limits.max_nodes:
         raise ParseError(f"The expression has {len(expression)} nodes; more than {limits.max_nodes} are refused.", text)

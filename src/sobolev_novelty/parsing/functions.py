@@ -111,6 +111,9 @@ DIALECTS: Mapping[str, Mapping[str, Function]] = {
         "sqrt": FUNCTIONS["sqrtabs"],
         "inv": FUNCTIONS["gpinv"],
     },
+    # Bingo takes absolute values that its text does not show.
+    "bingo": {"log": FUNCTIONS["logabs"], "sqrt": FUNCTIONS["sqrtabs"]},
+    "pysr": {},
 }
 
 

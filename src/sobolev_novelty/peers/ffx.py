@@ -7,6 +7,7 @@ from typing import Any
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.peers.adapter import FrontEntry
 from sobolev_novelty.terms import Term, sum_of_terms
 
 #: FFX's numbers for operators of one argument; the two hinges have a threshold.
@@ -31,6 +32,15 @@ def from_ffx(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     if not len(model.bases_d):
         return above
     return Expression.of("div", above, _weighted(1.0, model.coefs_d, model.bases_d, names))
+
+
+def ffx_front(model: Any, *, names: Sequence[str] | None = None) -> tuple[FrontEntry, ...]:
+    """Every model that FFX kept, simplest first; ``loss`` is its error on its test rows, where it has one."""
+    entries = (
+        FrontEntry(int(m.complexity()), float(getattr(m, "test_nmse", "nan")), from_ffx(m, names=names))
+        for m in getattr(model, "models_", [model])
+    )
+    return tuple(sorted(entries, key=lambda entry: entry.complexity))
 
 
 def _weighted(offset: float, weights: Sequence[float], bases: Sequence[Any], names: Sequence[str] | None) -> Expression:

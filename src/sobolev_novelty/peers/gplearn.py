@@ -8,6 +8,7 @@ from typing import Any
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.peers.adapter import FrontEntry, pareto
 
 #: gplearn's function names -> the operators that compute what gplearn computes; division, log, sqrt and inverse
 #: protect.
@@ -36,6 +37,18 @@ def from_gplearn(model: Any, *, names: Sequence[str] | None = None) -> Expressio
         raise ParameterError(f"'model' must be a fitted gplearn model with one program. Got {type(model).__name__}.")
     names = names if names is not None else program.feature_names
     return Expression([_token(node, names) for node in nodes])
+
+
+def gplearn_front(model: Any, *, names: Sequence[str] | None = None) -> tuple[FrontEntry, ...]:
+    """The Pareto front (length, raw fitness) of the last generation, simplest first."""
+    generations = [kept for kept in getattr(model, "_programs", []) if kept]
+    if not generations:
+        program = getattr(model, "_program", model)
+        return (FrontEntry(len(program.program), float("nan"), from_gplearn(model, names=names)),)
+    # gplearn's own measures of agreement grow; errors fall.
+    sign = -1.0 if model._metric.greater_is_better else 1.0
+    programs = [program for program in generations[-1] if program is not None]
+    return pareto([FrontEntry(p.length_, sign * float(p.raw_fitness_), from_gplearn(p, names=names)) for p in programs])
 
 
 def _token(node: Any, names: Sequence[str] | None) -> Token:

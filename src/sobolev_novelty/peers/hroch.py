@@ -8,6 +8,7 @@ from typing import Any
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.peers.adapter import renamed
 
 
 def from_hroch(model: Any, *, names: Sequence[str] | None = None) -> Expression:
@@ -22,4 +23,4 @@ def from_hroch(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     text = getattr(model, "sexpr_", None)
     if not isinstance(text, str):
         raise ParameterError(f"'model' must be a fitted HROCH regressor. Got {type(model).__name__}.")
-    return parse(text).rename({f"x{k}": name for k, name in enumerate(names or ())})
+    return renamed(parse(text), names)

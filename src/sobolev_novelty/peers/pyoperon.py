@@ -10,6 +10,7 @@ from typing import Any
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.peers.adapter import FrontEntry
 
 #: Operon's name of a node -> operator. Its type is no guide: pyoperon 0.6.2 calls a maximum ``NodeType.Fmin``.
 _OPERATORS = {
@@ -54,6 +55,19 @@ def from_pyoperon(model: Any, *, tree: Any = None, names: Sequence[str] | None =
     if len(stack) != 1:
         raise ParameterError(f"The Operon tree holds {len(stack)} expressions instead of one.")
     return stack[0]
+
+
+def pyoperon_front(model: Any, *, names: Sequence[str] | None = None) -> tuple[FrontEntry, ...]:
+    """Every entry of ``pareto_front_``, simplest first, with its mean squared error."""
+    entries = (
+        FrontEntry(
+            int(entry["tree"].Length),
+            float(entry.get("mean_squared_error", entry.get("mse", "nan"))),
+            from_pyoperon(model, tree=entry["tree"], names=names),
+        )
+        for entry in model.pareto_front_
+    )
+    return tuple(sorted(entries, key=lambda entry: entry.complexity))
 
 
 def _applied(node_name: str, operands: list[Expression]) -> Expression:

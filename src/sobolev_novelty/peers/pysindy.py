@@ -42,6 +42,16 @@ def from_pysindy(model: Any, *, target: int | None = None, names: Sequence[str] 
     return sum_of_terms(terms).rename(renamed)
 
 
+def pysindy_system(model: Any, *, names: Sequence[str] | None = None) -> dict[str, Expression] | None:
+    """Every equation of a model with several targets, by the name of its state where there is one for each."""
+    n_targets = len(np.atleast_2d(model.coefficients()))
+    if n_targets == 1:
+        return None
+    own = [str(name) for name in model.feature_names]
+    keys = own if len(own) == n_targets else [f"y{k}" for k in range(n_targets)]
+    return {key: from_pysindy(model, target=k, names=names) for k, key in enumerate(keys)}
+
+
 def _without_unit_factors(expression: Expression) -> Expression:
     """``sin(1*x0)``, as PySINDy writes its first frequency, is ``sin(x0)``."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import html
+import importlib
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import require
-from sobolev_novelty.expression import short_text
-from sobolev_novelty.search.front import select
+from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, Callback, SearchProgress
 from sobolev_novelty.search.units import ToUser
 
@@ -24,17 +27,22 @@ MAX_EQUATION_WIDTH = 100
 
 @contextmanager
 def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Iterator[Callback]:
-    """A callback that keeps the terminal up to date; a silent one where there is no terminal.
+    """A callback that keeps the terminal or the notebook up to date; a silent one where there is neither.
 
     Parameters
     ----------
     verbose : bool or None
-        ``None``: only where standard error is a terminal.
+        ``None``: only where standard error is a terminal, or in a notebook.
     written : callable
         Gives a candidate's expression in the user's names and units.
     """
-    if not (sys.stderr.isatty() if verbose is None else verbose):
+    is_notebook = _is_notebook()
+    if not (is_notebook or sys.stderr.isatty() if verbose is None else verbose):
         yield lambda progress: None
+        return
+    if is_notebook:
+        with _notebook_display(written, budget) as show:
+            yield show
         return
     from rich.console import Console
     from rich.live import Live
@@ -47,16 +55,59 @@ def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Itera
         yield show
 
 
-def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) -> Table:
-    """The front as a table, best equation marked, with the pace in the title."""
-    from rich.table import Table
+def _is_notebook() -> bool:
+    """Whether a notebook runs this; IPython is not imported to find out."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
+
+@contextmanager
+def _notebook_display(written: ToUser, budget: Budget) -> Iterator[Callback]:
+    """One output that is replaced every half second and empty in the end; plain HTML, no widgets."""
+    ipython: Any = importlib.import_module("IPython.display")
+    handle = ipython.display(ipython.HTML(""), display_id=True)
+    shown_at = -1.0
+
+    def show(progress: SearchProgress) -> None:
+        nonlocal shown_at
+        if progress.seconds < shown_at + 0.5:
+            return
+        shown_at = progress.seconds
+        handle.update(ipython.HTML(progress_html(progress, written, budget)))
+
+    try:
+        yield show
+    finally:
+        handle.update(ipython.HTML(""))
+
+
+def progress_html(progress: SearchProgress, written: ToUser, budget: Budget) -> str:
+    """The pace and the front, best equation in bold."""
+    from sobolev_novelty.render.equation_table import EquationTable, table_html
+
+    best = select(progress.front)
+    rows = [
+        {"complexity": c.complexity, "1 − R²": float(c.nmse), "score": float(c.score)}
+        | {"equation": written(c.expression), "chosen": c is best}
+        for c in list(progress.front)[-MAX_ROWS_SHOWN:]
+    ]
+    return f"<p>{html.escape(_pace(progress, budget))}</p>{table_html(EquationTable(rows))}"
+
+
+def _pace(progress: SearchProgress, budget: Budget) -> str:
     rate = progress.n_evaluations / max(progress.seconds, 1e-9)
     spent = f"{progress.n_evaluations:,}" + (
         "" if budget.max_evaluations is None else f" of {budget.max_evaluations:,}"
     )
     clock = f"{progress.seconds:.0f} s" + ("" if budget.seconds is None else f" of {budget.seconds:g} s")
-    table = Table(title=f"{spent} evaluations · {clock} · {rate:,.0f}/s · {progress.n_novelty_calls:,} novelty calls")
+    return f"{spent} evaluations · {clock} · {rate:,.0f}/s · {progress.n_novelty_calls:,} novelty calls"
+
+
+def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) -> Table:
+    """The front as a table, best equation marked, with the pace in the title."""
+    from rich.table import Table
+
+    table = Table(title=_pace(progress, budget))
     for heading in ("", "complexity", "1 − R²", "score"):
         table.add_column(heading, justify="right")
     table.add_column("equation", overflow="fold")
@@ -67,6 +118,27 @@ def progress_table(progress: SearchProgress, written: ToUser, budget: Budget) ->
         mark = "▶" if candidate is best else ""
         table.add_row(mark, str(candidate.complexity), f"{candidate.nmse:.3g}", f"{candidate.score:.4f}", shown)
     return table
+
+
+def in_users_terms(callback: Callback, written: ToUser) -> Callback:
+    """The callback, told of equations in the user's names and units."""
+
+    def told(progress: SearchProgress) -> bool | None:
+        front = ParetoFront(tuple(replace(c, expression=written(c.expression)) for c in progress.front))
+        return callback(replace(progress, front=front))
+
+    return told
+
+
+def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
+    """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
+    from sobolev_novelty.render.equation_table import DIGITS, table_html
+
+    table = equations
+    if "chosen" not in table.columns:
+        table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
+    equation = html.escape(str(chosen.rounded(DIGITS)))
+    return f"<p><code>{equation}</code></p>{table_html(table)}<p>{html.escape(stop_reason)}</p>"
 
 
 def front_figure(equations: pd.DataFrame) -> Figure:

@@ -29,11 +29,11 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
-from sobolev_novelty.search.display import live_display
+from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
 from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, SearchResult, run
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import seed, seeding_engine
@@ -84,7 +84,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Threads, those of linear algebra included; -1 for all cores. The result does not depend on it.
     random_state : int, RandomState or None
     verbose : bool, optional
-        Whether to show progress; by default on a terminal only.
+        Whether to show progress; by default on a terminal and in a notebook.
 
     Attributes
     ----------
@@ -142,7 +142,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | Path | None = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        checkpoint: str | Path | None = None,
+        callback: Callback | None = None,
     ) -> SymbolicRegressor:
         """Search for an equation.
 
@@ -155,15 +161,24 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from
             the equations in it and with the rest of the budget. The engine's own memory is not in it: the resumed run
             is as good, not bit for bit the same.
+        callback : callable, optional
+            Called after each round with a :class:`~sobolev_novelty.search.loop.SearchProgress` whose equations are in
+            your names and units (``progress.best``, ``progress.front``, ``progress.seconds``, …). Return True to end
+            the search; what was found is kept.
         """
+        if callback is not None and not callable(callback):
+            raise ParameterError(f"'callback' must be a function of the progress. Got {type(callback).__name__}.")
         # On a busy machine, threads of linear algebra that wait for each other can take most of a time budget.
         with threadpool_limits(limits=_n_threads(self.n_jobs)):
-            return self._fit(X, y, sample_weight, checkpoint)
+            return self._fit(X, y, sample_weight, checkpoint, callback)
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None, callback: Callback | None
+    ) -> SymbolicRegressor:
         refuse_dask(X, "X")
         refuse_dask(y, "y")
         check_select(self.select)
+        _refuse_several_targets(y)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -181,7 +196,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             budget = saved.remaining(budget, len(guesses))
             seeder = None if saved.equations else seeder  # the run before had its seeds
         problem = self._problem(prepared, guesses)
-        result = self._search(problem, budget, rng, saved, self._writer(prepared), seeder=seeder)
+        callbacks = [] if callback is None else [in_users_terms(callback, self._writer(prepared))]
+        result = self._search(problem, budget, rng, saved, self._writer(prepared), seeder=seeder, callbacks=callbacks)
         self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem)
         if saved is not None:
             saved.write(result, self._writer(prepared))
@@ -316,6 +332,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """
         return model_from_dict(cls, read_json(Path(path)), str(path))
 
+    def _repr_html_inner(self) -> str:
+        return str(self._repr_mimebundle_()["text/html"])
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """What a notebook shows: the chosen equation and the front; before ``fit``, scikit-learn's diagram."""
+        if not hasattr(self, "equations_"):
+            return dict(super()._repr_mimebundle_(**kwargs))
+        from sobolev_novelty.search.display import model_html
+
+        return {"text/plain": repr(self), "text/html": model_html(self.equations_, self.expression_, self.stop_reason_)}
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
 
@@ -363,6 +390,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         written: ToUser,
         *,
         seeder: str | None,
+        callbacks: Sequence[Callback] = (),
     ) -> SearchResult:
         engine = self._engine()
         if np.ptp(problem.y) == 0.0:
@@ -370,13 +398,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
-            callbacks = [show] if saved is None else [show, saved.callback(written)]
+            told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
             n_jobs = _n_threads(self.n_jobs)
             if seeder is None:
-                return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=callbacks)
-            seeding = seed(problem, seeder, budget, rng, n_jobs=n_jobs, callbacks=callbacks)
+                return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=told)
+            seeding = seed(problem, seeder, budget, rng, n_jobs=n_jobs, callbacks=told)
             problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
-            result = run(problem, engine, seeding.budget, rng, n_jobs=n_jobs, callbacks=callbacks)
+            result = run(problem, engine, seeding.budget, rng, n_jobs=n_jobs, callbacks=told)
             return seeding.added_to(result)
 
     def _engine(self) -> Engine[Any]:
@@ -394,6 +422,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return engine
 
     def _store(self, result: SearchResult, data: _Data, prepared: Prepared, problem: Problem) -> None:
+        from sobolev_novelty.render.equation_table import EquationTable
+
         written = self._writer(prepared)
         candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
         self._sample_ = prepared_table(prepared, self.n_features_in_)
@@ -413,7 +443,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             better = better_baseline(chosen, plain, rows) or chosen
             chosen = next(candidate for candidate in pool if candidate.expression == better.expression)
         kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
-        self.equations_ = table.iloc[kept].reset_index(drop=True)
+        self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
         self.choose([pool[i] is chosen for i in kept].index(True))
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
@@ -498,6 +528,15 @@ def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
     table = np.zeros((prepared.sample.n_samples, n_features))
     table[:, list(prepared.columns)] = prepared.X_user.T
     return table
+
+
+def _refuse_several_targets(y: Any) -> None:
+    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
+    if len(shape) == 2 and shape[1] > 1:
+        raise ParameterError(
+            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
+            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
+        )
 
 
 def _checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:

@@ -118,6 +118,8 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
     """The regressor that :func:`model_to_dict` described."""
     import pandas as pd
 
+    from sobolev_novelty.render.equation_table import EquationTable
+
     version = content.get("version")
     if content.get("format") != FORMAT or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise DataError(
@@ -144,7 +146,7 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
         table.insert(0, "complexity", [row["expression"].complexity for row in rows])
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
-        model.equations_ = table[list(TABLE_COLUMNS)]
+        model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
     except SobolevError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError) as error:
