@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -135,6 +135,14 @@ class Candidate:
         """What decides between candidates, the largest first."""
         return choice_rank(self.nmse, self.score)
 
+    @property
+    def reward(self) -> float:
+        """What a tree search backpropagates: R_base, and 1 for an exact fit.
+
+        By R_base alone a short approximation may look better than a law that was found.
+        """
+        return 1.0 if self.rank[0] else self.score
+
 
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
@@ -162,9 +170,19 @@ class SobolevGuidance:
 
 @dataclass(slots=True, kw_only=True)
 class State:
-    """What an engine remembers between rounds; engines derive their own, a data class that can be pickled."""
+    """What an engine remembers between rounds; engines derive their own, a data class that can be pickled.
+
+    Parameters
+    ----------
+    n_novelty_calls : int
+        Candidates whose novelty was computed.
+    trials : list of Expression
+        Second thoughts of a round, set by ``observe``: the loop fits them before the next round and calls ``observe``
+        once more, with their candidates alone.
+    """
 
     n_novelty_calls: int = 0
+    trials: list[Expression] = field(default_factory=list)
 
 
 S = TypeVar("S", bound=State)
@@ -175,8 +193,16 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
 
     Generic in the state: ``class Mine(Engine[MyState])``. :mod:`sobolev_novelty.testing` checks the contract, and
     :func:`sobolev_novelty.search.registry.register_engine` gives an engine a name.
+
+    Attributes
+    ----------
+    as_found : bool
+        Of the class. True leaves candidates as the one fit of each left them: the loop drops no vanishing terms, snaps
+        no numbers, polishes nothing and does not try an exact fit with an operator less. For backbones whose own
+        strength is to be measured.
     """
 
+    as_found: ClassVar[bool] = False
     guidance: SobolevGuidance | None
 
     @abstractmethod
