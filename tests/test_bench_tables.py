@@ -12,7 +12,8 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.bootstrap import paired_difference
+from sobolev_novelty.bench.bootstrap import paired_difference, sign_flip_p
+from sobolev_novelty.bench.experiment import experiment_from, load_experiment
 from sobolev_novelty.bench.figures import (
     derivative_ablation,
     novelty_against_complexity,
@@ -357,3 +358,44 @@ def test_a_method_that_found_nothing_ranks_last(store: Store) -> None:
     frame.loc[frame["method"] == "genetic", ["complexity", "r2_test"]] = None
     numbers = rank_plane_numbers(frame, "blackbox", with_paper=False).set_index("method")
     assert numbers.loc["genetic", ["accuracy_rank", "complexity_rank"]].tolist() == [2, 2]
+
+
+def test_an_interval_that_rests_on_a_few_tasks_is_not_clear() -> None:
+    a = np.linspace(0.1, 0.9, 100)
+    few = paired_difference(a, a + np.where(np.arange(100) < 6, 0.5, 0.0))
+    many = paired_difference(a, a + np.where(np.arange(100) < 40, 0.5, 0.0))
+    assert few.lower > 0.0 and few.n_differ == 6 and not few.is_clear
+    assert many.n_differ == 40 and many.is_clear
+
+
+def test_the_sign_flip_test_is_calibrated_and_sees_a_shift() -> None:
+    rng = np.random.default_rng(0)
+    null = [sign_flip_p(rng.standard_t(2, size=40), n_flips=500, seed=k) for k in range(400)]
+    assert 0.02 < np.mean(np.array(null) < 0.05) < 0.09
+    assert sign_flip_p(rng.normal(1.0, 1.0, 40)) < 0.001
+    assert sign_flip_p(np.zeros(40)) == 1.0
+
+
+def test_contrasts_named_in_an_experiment_become_a_table(tmp_path: Path) -> None:
+    text = 'seeds = [0]\ncontrasts = [["paper_gp", "paper_gp+both"]]\n[methods.paper_gp]\n[methods."paper_gp+both"]\n'
+    (tmp_path / "plan.toml").write_text(text + 'method = "paper_gp+novelty"\n')
+    plan = load_experiment(tmp_path / "plan.toml")
+    store = Store(tmp_path / "runs.sqlite")
+    store.check_settings(plan.settings())
+    for k in range(20):
+        for label, gain in (("paper_gp", 0.0), ("paper_gp+both", 0.1)):
+            job = Job(f"task{k}", label, 0)
+            store.claim(job)
+            store.finish(job, {"status": "done", "r2_test": 0.5 + gain, "complexity": 20, "novelties": "[0.5]"})
+    done = CliRunner().invoke(bench_app, ["table", str(store.path), "--kind", "contrasts", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = {row["measure"]: row for row in json.loads(done.output)}
+    np.testing.assert_allclose(rows["R²"]["Δ"], 0.1)
+    np.testing.assert_allclose(rows["R²"]["paper Δ"], 0.0308, atol=1e-6)
+    assert rows["R²"]["clear"] == "yes" and rows["R²"]["differ"] == 20
+    assert rows["complexity"]["clear"] == "no" and rows["complexity"]["p"] == 1.0
+
+
+def test_a_contrast_of_unknown_methods_is_refused() -> None:
+    with pytest.raises(ParameterError, match="'contrasts' must hold pairs of methods"):
+        experiment_from({"methods": {"linear": {}}, "contrasts": [["linear", "quadratic"]]}, "demo")

@@ -105,6 +105,7 @@ def _search(engine: str, *, novelty: bool) -> Method:
         guidance: dict[str, Any] | None = None,
         engine_options: dict[str, Any] | None = None,
         max_evaluations: int | None = None,
+        stop_when_exact: bool = True,
         **options: Any,
     ) -> MethodResult:
         from sobolev_novelty.search.engine import SobolevGuidance
@@ -115,7 +116,7 @@ def _search(engine: str, *, novelty: bool) -> Method:
         model = SymbolicRegressor(
             engine=engine_named(engine).set_params(**(engine_options or {})),
             novelty=SobolevGuidance(**guidance) if guidance else novelty,
-            budget=Budget(seconds=budget, max_evaluations=max_evaluations),
+            budget=Budget(max_evaluations, budget, stop_when_exact),
             random_state=seed,
             verbose=False,
             **options,

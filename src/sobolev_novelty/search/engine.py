@@ -155,6 +155,8 @@ class SobolevGuidance:
     order : {0, 1, 2}
         Derivatives in the signature; 0 is the ablation of Appendix F.
     tau : float
+    n_bred : int
+        Children bred for each one that is fitted: those whose terms are distinct go first (genetic engine).
     archive_capacity : int
         Terms kept across generations (genetic engine).
     pool_size : int
@@ -164,6 +166,7 @@ class SobolevGuidance:
     weight: float = 0.01
     order: int = 1
     tau: float = TAU_ID
+    n_bred: int = 2
     archive_capacity: int = 64
     pool_size: int = 64
 

@@ -29,6 +29,7 @@ from sobolev_novelty.guidance import TermArchive, without_weakest
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.pursuit import pursue
+from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, screened
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.terms import additive_terms, sum_of_terms
@@ -97,6 +98,7 @@ class GeneticState(State):
     vocabulary: Vocabulary
     compared: Sample
     compared_y: FloatArray
+    screened: Sample
     structural: StructuralForms | None
     structure_may_wait: bool
     signal: Signal | None
@@ -171,6 +173,7 @@ class Genetic(Engine[GeneticState]):
             if guidance is None
             else Signal(guidance, TermArchive(guidance.archive_capacity, order=guidance.order)),
             compared=sample.rows(rows),
+            screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
             compared_y=problem.y[rows],
         )
 
@@ -229,21 +232,30 @@ class Genetic(Engine[GeneticState]):
         return [form for form in shorter if form is not None]
 
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
-        vocabulary = state.vocabulary
         if not state.population:
-            return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
-        children = []
+            return [random_genome(state.vocabulary, rng) for _ in range(self.population_size)]
         # While structural forms come, they get most of the time.
-        for _ in range(self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring):
-            child = self._parent(state, rng)
-            if rng.random() < self.crossover:
-                child = crossed(child, self._parent(state, rng), vocabulary, rng)
-            else:
-                for _ in range(1 + int(rng.random() < 0.3)):
-                    child = mutated(child, vocabulary, rng)
-            # Where children outgrow the limits, fresh blood keeps the search going.
-            children.append(checked(child, vocabulary) or random_genome(vocabulary, rng))
-        return children
+        n = self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring
+        if state.signal is None:
+            return [self._child(state, rng) for _ in range(n)]
+        guidance = state.signal.guidance
+        children = [self._child(state, rng) for _ in range(guidance.n_bred * n)]
+        if guidance.n_bred == 1:
+            return children
+        state.n_novelty_calls += len(children)
+        lowest = lowest_novelties(children, state.screened, order=guidance.order)
+        return screened(children, lowest, n, tau=guidance.tau)
+
+    def _child(self, state: GeneticState, rng: np.random.Generator) -> Genome:
+        vocabulary = state.vocabulary
+        child = self._parent(state, rng)
+        if rng.random() < self.crossover:
+            child = crossed(child, self._parent(state, rng), vocabulary, rng)
+        else:
+            for _ in range(1 + int(rng.random() < 0.3)):
+                child = mutated(child, vocabulary, rng)
+        # Where children outgrow the limits, fresh blood keeps the search going.
+        return checked(child, vocabulary) or random_genome(vocabulary, rng)
 
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
