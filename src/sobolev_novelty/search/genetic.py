@@ -28,7 +28,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive, without_weakest
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.pursuit import pursue
+from sobolev_novelty.search.pursuit import explained_shares, finite_columns, pursue
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, screened
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
@@ -287,7 +287,7 @@ class Genetic(Engine[GeneticState]):
         if not len(archive):
             return []
         order = signal.guidance.order
-        offered = _values(archive.terms, sample)
+        offered = finite_columns(archive.terms, sample)
         # Sparse sums of archive terms alone: what several good expressions found, together.
         sparse = pursue(offered.T, y, n_terms=self.max_terms - 1, beam=N_RANKED, keep=2)
         forms = [as_form((*(archive.terms[j] for j in found.columns), ONE)) for found in sparse if found.columns]
@@ -295,7 +295,7 @@ class Genetic(Engine[GeneticState]):
             terms = _genome(state, candidate)
             if len(terms) >= self.max_terms:
                 continue
-            gain = _explained(offered, _left_over(_values(terms, sample), y))
+            gain = explained_shares(offered, _left_over(finite_columns(terms, sample), y))
             distance = np.nan_to_num(conditional_novelty(archive.terms, terms, sample, order=order))
             state.n_novelty_calls += 1
             chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
@@ -331,18 +331,7 @@ def _variable_weights(problem: Problem) -> Sequence[float]:
     return [float(0.3 + c) for c in correlation]
 
 
-def _values(terms: Sequence[Expression], sample: Sample) -> FloatArray:
-    """Values as columns; entries that are not finite are 0."""
-    return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)
-
-
 def _left_over(columns: FloatArray, y: FloatArray) -> FloatArray:
     scale = np.linalg.norm(columns, axis=0)
     scale[scale == 0.0] = 1.0
     return np.asarray(y - columns / scale @ np.linalg.lstsq(columns / scale, y, rcond=None)[0])
-
-
-def _explained(columns: FloatArray, residual: FloatArray) -> FloatArray:
-    """Cosine between each column and the residual, squared."""
-    lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
-    return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)

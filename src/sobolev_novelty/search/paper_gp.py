@@ -15,7 +15,7 @@ expressions from it: by what explains the residual, and by what is novel beside 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive
 from sobolev_novelty.operators import OPERATORS, Operator
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.pursuit import explained_shares, finite_columns
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, screened, summands
 
 #: Depths of the first population, half of it full trees, half grown ones.
@@ -35,8 +36,6 @@ DEPTHS = (1, 2, 3, 4)
 CONSTANT_SHARE, CONSTANT_SPREAD = 0.2, 2.0
 #: Shares of crossover, subtree, point and hoist mutation.
 CROSSOVER, SUBTREE, POINT, HOIST = 0.6, 0.2, 0.1, 0.1
-#: Children bred for each one that is fitted, where they are screened.
-BRED = 2
 #: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
 N_DONORS, N_EXTENDED = 20, 4
 #: Terms taken from each of the two rankings.
@@ -73,7 +72,7 @@ class PaperGP(Engine[PaperState]):
     is_control : bool
         Whether random numbers replace every novelty.
     guidance : SobolevGuidance, optional
-        Screening, archive and extensions. Of its fields ``order``, ``tau`` and ``archive_capacity`` are used.
+        Screening, archive and extensions. Of its fields ``order``, ``tau``, ``n_bred`` and ``archive_capacity`` are used.
 
     Examples
     --------
@@ -86,8 +85,8 @@ class PaperGP(Engine[PaperState]):
     def __init__(
         self,
         *,
-        population_size: int = 100,
-        n_offspring: int = 100,
+        population_size: int = 200,
+        n_offspring: int = 200,
         tournament_size: int = 5,
         structural: bool = False,
         is_control: bool = False,
@@ -138,7 +137,7 @@ class PaperGP(Engine[PaperState]):
     def _children(self, state: PaperState, rng: np.random.Generator) -> list[Expression]:
         """The generation's children; with guidance the more distinct half of twice as many (Sec. 4.2)."""
         guidance = self.guidance
-        n_bred = self.n_offspring if guidance is None else BRED * self.n_offspring
+        n_bred = self.n_offspring if guidance is None else guidance.n_bred * self.n_offspring
         children = [self._child(state, rng) for _ in range(n_bred)]
         if guidance is None:
             return children
@@ -193,11 +192,13 @@ class PaperGP(Engine[PaperState]):
         terms = state.archive.terms
         if not terms or "add" not in state.problem.operators:
             return []
-        values = _values(terms, state.compared)
+        values = finite_columns(terms, state.compared)
         forms = []
         for candidate in state.population[:N_EXTENDED]:
             own = summands(candidate.form)
-            gain = _explained(values, state.compared_y - _values([candidate.expression], state.compared)[:, 0])
+            gain = explained_shares(
+                values, state.compared_y - finite_columns([candidate.expression], state.compared)[:, 0]
+            )
             if self.is_control:
                 distance = rng.random(len(terms))
             else:
@@ -215,8 +216,8 @@ class PaperGP(Engine[PaperState]):
             state.n_novelty_calls += 1
             return
         pool = list(dict.fromkeys([*state.archive.terms, *offered]))
-        finite = np.isfinite(derivatives(pool, state.compared, 0)[:, 0]).all(axis=1)
-        pool = [term for term, is_finite in zip(pool, finite, strict=True) if is_finite]
+        values = derivatives(pool, state.compared, 0)[:, 0]
+        pool = [term for term, own in zip(pool, values, strict=True) if np.isfinite(own).all()]
         state.archive.terms = [pool[int(i)] for i in rng.permutation(len(pool))[: state.archive.capacity]]
 
 
@@ -225,7 +226,7 @@ def _of(name: str, *operands: Expression | float) -> Expression:
 
 
 #: The kinds of Appendix D.1, of three inputs (not all of which every kind uses).
-STRUCTURES = (
+STRUCTURES: tuple[Callable[[Expression, Expression, Expression], Expression], ...] = (
     lambda a, b, c: _of("mul", a, b),
     lambda a, b, c: _of("mul", _of("mul", a, b), c),
     lambda a, b, c: _of("div", a, b),
@@ -281,14 +282,3 @@ def _with_new_token(form: Expression, spot: int, state: PaperState, rng: np.rand
         return form.replace(spot, _constant(rng) if rng.random() < CONSTANT_SHARE else _input(state, rng))
     choices = state.unary if token.arity == 1 else state.binary
     return Expression((*form.tokens[:spot], choices[int(rng.integers(len(choices)))], *form.tokens[spot + 1 :]))
-
-
-def _values(terms: Sequence[Expression], sample: Sample) -> FloatArray:
-    """Values as columns; entries that are not finite are 0."""
-    return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _explained(columns: FloatArray, residual: FloatArray) -> FloatArray:
-    """Cosine between each column and the residual, squared."""
-    lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
-    return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)
