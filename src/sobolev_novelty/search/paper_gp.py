@@ -72,7 +72,7 @@ class PaperGP(Engine[PaperState]):
     is_control : bool
         Whether random numbers replace every novelty.
     guidance : SobolevGuidance, optional
-        Screening, archive and extensions. Of its fields ``order``, ``tau``, ``n_bred`` and ``archive_capacity`` are used.
+        Screening, archive and extensions; ``order``, ``tau``, ``n_bred`` and ``archive_capacity`` of it are used.
 
     Examples
     --------

@@ -141,8 +141,9 @@ class PaperMCTS(Engine[PaperTree]):
 
     def observe(self, state: PaperTree, scored: list[Candidate]) -> PaperTree:
         """Take the scored candidates of the last round into account."""
-        pool = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0}
-        state.elite = sorted(pool.values(), key=lambda c: c.rank, reverse=True)[:N_MODULES]
+        limit = MODULE_SHARE * state.problem.max_complexity
+        modules = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0 and 1 < len(c.form) <= limit}
+        state.elite = sorted(modules.values(), key=lambda c: c.rank, reverse=True)[:N_MODULES]
         if state.pool:
             self._settle(state, scored)
         elif state.leaf is not None:
@@ -178,11 +179,9 @@ class PaperMCTS(Engine[PaperTree]):
         return child
 
     def _transplant(self, state: PaperTree) -> None:
-        """The best expressions become productions, and the tree starts anew."""
+        """The best of the smaller expressions become productions, and the tree starts anew."""
         single = [production for production in state.productions if len(production) == 1]
-        limit = MODULE_SHARE * state.problem.max_complexity
-        modules = [c.form.tokens for c in state.elite if 1 < len(c.form) <= limit]
-        state.productions = [*single, *dict.fromkeys(modules)]
+        state.productions = [*single, *dict.fromkeys(c.form.tokens for c in state.elite)]
         state.root = Node((), 1)
 
     # --- the paper's additions
