@@ -148,6 +148,11 @@ class Candidate:
 class SobolevGuidance:
     """The Sobolev signal as engines take it.
 
+    *Genetic engine*: children are screened before any is fitted (``n_bred``), and the best expressions are tried
+    without their weakest low-novelty term. *Tree search*: the best candidates of a round are reranked by R_SN
+    (``weight``, ``pool_size``), the top one is tried without its weakest low-novelty term, and new branches are tried
+    in the order of what their term adds. The final choice never looks at novelty.
+
     Parameters
     ----------
     weight : float
@@ -155,10 +160,12 @@ class SobolevGuidance:
     order : {0, 1, 2}
         Derivatives in the signature; 0 is the ablation of Appendix F.
     tau : float
+        A term qualifies if its ν is above this.
     n_bred : int
-        Children bred for each one that is fitted: those whose terms are distinct go first (genetic engine).
+        Children bred at most for each one that is fitted: one whose terms do not all qualify is bred again (genetic
+        engine). 1 screens nothing.
     archive_capacity : int
-        Terms kept across generations (genetic engine).
+        Terms kept across generations (``paper_gp``).
     pool_size : int
         Candidates reranked in each round (tree search).
     """
@@ -166,7 +173,7 @@ class SobolevGuidance:
     weight: float = 0.01
     order: int = 1
     tau: float = TAU_ID
-    n_bred: int = 2
+    n_bred: int = 4
     archive_capacity: int = 64
     pool_size: int = 64
 

@@ -36,6 +36,8 @@ DEPTHS = (1, 2, 3, 4)
 CONSTANT_SHARE, CONSTANT_SPREAD = 0.2, 2.0
 #: Shares of crossover, subtree, point and hoist mutation.
 CROSSOVER, SUBTREE, POINT, HOIST = 0.6, 0.2, 0.1, 0.1
+#: Children bred for each one that is fitted, where they are screened.
+BRED = 2
 #: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
 N_DONORS, N_EXTENDED = 20, 4
 #: Terms taken from each of the two rankings.
@@ -72,7 +74,7 @@ class PaperGP(Engine[PaperState]):
     is_control : bool
         Whether random numbers replace every novelty.
     guidance : SobolevGuidance, optional
-        Screening, archive and extensions; ``order``, ``tau``, ``n_bred`` and ``archive_capacity`` of it are used.
+        Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used.
 
     Examples
     --------
@@ -137,7 +139,7 @@ class PaperGP(Engine[PaperState]):
     def _children(self, state: PaperState, rng: np.random.Generator) -> list[Expression]:
         """The generation's children; with guidance the more distinct half of twice as many (Sec. 4.2)."""
         guidance = self.guidance
-        n_bred = self.n_offspring if guidance is None else guidance.n_bred * self.n_offspring
+        n_bred = self.n_offspring if guidance is None else BRED * self.n_offspring
         children = [self._child(state, rng) for _ in range(n_bred)]
         if guidance is None:
             return children
