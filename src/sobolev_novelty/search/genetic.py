@@ -247,7 +247,7 @@ class Genetic(Engine[GeneticState]):
 
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
-        best = int(rng.integers(0, len(state.population), self.tournament_size).min())
+        best = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
         return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
