@@ -88,7 +88,7 @@ def test_a_pickled_state_goes_on_as_the_original() -> None:
     assert engine.propose(state, ours) == engine.propose(copy, theirs)
 
 
-def with_population(target: str, *forms: str, n_bred: int = 4) -> tuple[Genetic, GeneticState]:
+def with_population(target: str, *forms: str, n_bred: int = 2) -> tuple[Genetic, GeneticState]:
     """A guided engine whose population is these forms, best first."""
     engine = Genetic(structural=False, population_size=20, n_offspring=40, guidance=SobolevGuidance(n_bred=n_bred))
     state = engine.start(Problem(as_sample(X), evaluate(parse(target), X)), np.random.default_rng(0))
@@ -105,7 +105,7 @@ def test_the_best_are_tried_without_their_weakest_term_once() -> None:
 
 def test_children_whose_terms_repeat_each_other_are_bred_again() -> None:
     shares, counts = [], []
-    for n_bred in (1, 4):
+    for n_bred in (1, 2):
         engine, state = with_population(
             "x0 + sin(3*x1)", "x0 + sin(x0) + 1", "x1 + x1*x1 + sqrt(x1)", "exp(x0) + x0", n_bred=n_bred
         )

@@ -173,7 +173,7 @@ class SobolevGuidance:
     weight: float = 0.01
     order: int = 1
     tau: float = TAU_ID
-    n_bred: int = 4
+    n_bred: int = 2
     archive_capacity: int = 64
     pool_size: int = 64
 

@@ -6,7 +6,7 @@ A genome is a tuple of terms; the loop fits coefficients and inner constants. Ea
 shorter spellings of the best.
 
 With guidance a child whose terms are not all distinct (ν > τ among themselves, on a few rows, without a look at the
-target) is bred again before anything is fitted, a few times at most. Every third generation the best expressions are
+target) is bred again before anything is fitted, once. Every third generation the best expressions are
 also tried without their weakest low-novelty term.
 """
 
