@@ -13,7 +13,6 @@ from hypothesis.extra import numpy as hnp
 from typer.testing import CliRunner
 
 from sobolev_novelty.bench.bootstrap import paired_difference, sign_flip_p
-from sobolev_novelty.bench.experiment import experiment_from, load_experiment
 from sobolev_novelty.bench.figures import (
     derivative_ablation,
     novelty_against_complexity,
@@ -374,28 +373,3 @@ def test_the_sign_flip_test_is_calibrated_and_sees_a_shift() -> None:
     assert 0.02 < np.mean(np.array(null) < 0.05) < 0.09
     assert sign_flip_p(rng.normal(1.0, 1.0, 40)) < 0.001
     assert sign_flip_p(np.zeros(40)) == 1.0
-
-
-def test_contrasts_named_in_an_experiment_become_a_table(tmp_path: Path) -> None:
-    text = 'seeds = [0]\ncontrasts = [["paper_gp", "paper_gp+both"]]\n[methods.paper_gp]\n[methods."paper_gp+both"]\n'
-    (tmp_path / "plan.toml").write_text(text + 'method = "paper_gp+novelty"\n')
-    plan = load_experiment(tmp_path / "plan.toml")
-    store = Store(tmp_path / "runs.sqlite")
-    store.check_settings(plan.settings())
-    for k in range(20):
-        for label, gain in (("paper_gp", 0.0), ("paper_gp+both", 0.1)):
-            job = Job(f"task{k}", label, 0)
-            store.claim(job)
-            store.finish(job, {"status": "done", "r2_test": 0.5 + gain, "complexity": 20, "novelties": "[0.5]"})
-    done = CliRunner().invoke(bench_app, ["table", str(store.path), "--kind", "contrasts", "--json"])
-    assert done.exit_code == 0, done.output
-    rows = {row["measure"]: row for row in json.loads(done.output)}
-    np.testing.assert_allclose(rows["R²"]["Δ"], 0.1)
-    np.testing.assert_allclose(rows["R²"]["paper Δ"], 0.0308, atol=1e-6)
-    assert rows["R²"]["clear"] == "yes" and rows["R²"]["differ"] == 20
-    assert rows["complexity"]["clear"] == "no" and rows["complexity"]["p"] == 1.0
-
-
-def test_a_contrast_of_unknown_methods_is_refused() -> None:
-    with pytest.raises(ParameterError, match="'contrasts' must hold pairs of methods"):
-        experiment_from({"methods": {"linear": {}}, "contrasts": [["linear", "quadratic"]]}, "demo")

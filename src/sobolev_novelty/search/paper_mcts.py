@@ -33,6 +33,8 @@ from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, summ
 
 #: What a production that is a constant starts from; the fit moves it.
 CONSTANT = 1.0
+#: Shares of leaves and modules, functions and binary operators in a completion, by the places they open.
+SHARES = {-1: 0.5, 0: 0.1, 1: 0.4}
 #: Modules transplanted, and their size as a share of the largest expression.
 N_MODULES, MODULE_SHARE = 5, 0.5
 #: Rows on which candidates are reranked.
@@ -69,7 +71,7 @@ class PaperTree(State):
     round: int = 0
     elite: list[Candidate] = field(default_factory=list)
     leaf: Node | None = None
-    pool: list[Candidate] = field(default_factory=list)
+    trial: tuple[Candidate, float] | None = None  # what is tried without a term, and the best reward of its round
 
 
 class PaperMCTS(Engine[PaperTree]):
@@ -129,7 +131,7 @@ class PaperMCTS(Engine[PaperTree]):
 
     def propose(self, state: PaperTree, rng: np.random.Generator) -> list[Expression]:
         """Forms to be fitted next: completions of one new node."""
-        self._settle(state, None)  # a trial that nobody fitted
+        self._settle(state, ())  # a trial that nobody fitted
         state.round += 1
         if state.root.is_done or state.round % self.n_rounds == 0:
             self._transplant(state)
@@ -144,7 +146,7 @@ class PaperMCTS(Engine[PaperTree]):
         limit = MODULE_SHARE * state.problem.max_complexity
         modules = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0 and 1 < len(c.form) <= limit}
         state.elite = sorted(modules.values(), key=lambda c: c.rank, reverse=True)[:N_MODULES]
-        if state.pool:
+        if state.trial is not None:
             self._settle(state, scored)
         elif state.leaf is not None:
             self._judge(state, state.leaf, scored, self.guidance)
@@ -220,18 +222,18 @@ class PaperMCTS(Engine[PaperTree]):
         if form is None:
             self._backpropagate(state, leaf, judge.guided(top))
         else:
-            state.pool, state.trials = [top, *(c for c in pool if c is not top)], [form]
+            state.trial, state.trials = (top, judge.guided(top)), [form]
 
-    def _settle(self, state: PaperTree, scored: Sequence[Candidate] | None) -> None:
-        """Rerank the pool with the shortened candidate, if its R_base did not drop, and backpropagate (D.2)."""
-        if not state.pool or state.leaf is None or self.guidance is None:
+    def _settle(self, state: PaperTree, scored: Sequence[Candidate]) -> None:
+        """Backpropagate the best R_SN, that of the shortened candidate included if its R_base did not drop (D.2)."""
+        if state.trial is None or state.leaf is None or self.guidance is None:
             return
-        pool = state.pool + [c for c in scored or () if c.rank >= state.pool[0].rank]
+        before, reward = state.trial
         judge = self._reranker(state, self.guidance)
-        judge.look_at(pool)
-        state.n_novelty_calls += len(pool) - len(state.pool)
-        self._backpropagate(state, state.leaf, max(judge.guided(candidate) for candidate in pool))
-        state.pool, state.trials = [], []
+        rewards = [reward, *(judge.guided(after) for after in scored if after.rank >= before.rank)]
+        state.n_novelty_calls += judge.n_calls
+        self._backpropagate(state, state.leaf, max(rewards))
+        state.trial, state.trials = None, []
 
     def _reranker(self, state: PaperTree, guidance: SobolevGuidance) -> Reranker:
         shuffle = np.random.default_rng([state.seed, state.round]) if self.is_control else None
@@ -269,15 +271,18 @@ def _fitting(node: Node, productions: Sequence[Production], limit: int) -> list[
 def _completed(
     node: Node, productions: Sequence[Production], limit: int, rng: np.random.Generator
 ) -> tuple[Token, ...]:
-    """Random productions until no place is open."""
+    """Random productions until no place is open: half of them leaves, a tenth functions, where there is room."""
     ordered = sorted(productions, key=_need)
     needs = [_need(p) for p in ordered]
     growths = [_growth(p) for p in ordered]
+    kinds = [min(growth, 1) for growth in growths]
+    sums = np.cumsum([SHARES[kind] / kinds.count(kind) for kind in kinds]).tolist()
     tokens, n_open = list(node.tokens), node.n_open
     for draw in rng.random(limit).tolist():
         if not n_open:
             break
-        k = int(draw * bisect_right(needs, limit - len(tokens) - n_open))  # one of those that fit
+        n_fitting = bisect_right(needs, limit - len(tokens) - n_open)
+        k = bisect_right(sums, draw * sums[n_fitting - 1], 0, n_fitting - 1)
         tokens += ordered[k]
         n_open += growths[k]
     return tuple(tokens)
