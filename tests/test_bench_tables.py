@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.bootstrap import paired_difference
+from sobolev_novelty.bench.bootstrap import paired_difference, sign_flip_p
 from sobolev_novelty.bench.figures import (
     derivative_ablation,
     novelty_against_complexity,
@@ -357,3 +357,19 @@ def test_a_method_that_found_nothing_ranks_last(store: Store) -> None:
     frame.loc[frame["method"] == "genetic", ["complexity", "r2_test"]] = None
     numbers = rank_plane_numbers(frame, "blackbox", with_paper=False).set_index("method")
     assert numbers.loc["genetic", ["accuracy_rank", "complexity_rank"]].tolist() == [2, 2]
+
+
+def test_an_interval_that_rests_on_a_few_tasks_is_not_clear() -> None:
+    a = np.linspace(0.1, 0.9, 100)
+    few = paired_difference(a, a + np.where(np.arange(100) < 6, 0.5, 0.0))
+    many = paired_difference(a, a + np.where(np.arange(100) < 40, 0.5, 0.0))
+    assert few.lower > 0.0 and few.n_differ == 6 and not few.is_clear
+    assert many.n_differ == 40 and many.is_clear
+
+
+def test_the_sign_flip_test_is_calibrated_and_sees_a_shift() -> None:
+    rng = np.random.default_rng(0)
+    null = [sign_flip_p(rng.standard_t(2, size=40), n_flips=500, seed=k) for k in range(400)]
+    assert 0.02 < np.mean(np.array(null) < 0.05) < 0.09
+    assert sign_flip_p(rng.normal(1.0, 1.0, 40)) < 0.001
+    assert sign_flip_p(np.zeros(40)) == 1.0

@@ -10,9 +10,11 @@ from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem, SobolevGuidance
-from sobolev_novelty.search.genetic import Genetic
+from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
+from sobolev_novelty.search.genetic import Genetic, GeneticState
 from sobolev_novelty.search.loop import Budget, run
+from sobolev_novelty.search.screening import lowest_novelties
 from sobolev_novelty.search.variation import (
     Vocabulary,
     as_form,
@@ -84,3 +86,40 @@ def test_a_pickled_state_goes_on_as_the_original() -> None:
     copy = pickle.loads(pickle.dumps(state))
     ours, theirs = np.random.default_rng(2), np.random.default_rng(2)
     assert engine.propose(state, ours) == engine.propose(copy, theirs)
+
+
+def with_population(target: str, *forms: str, n_bred: int = 2) -> tuple[Genetic, GeneticState]:
+    """A guided engine whose population is these forms, best first."""
+    engine = Genetic(structural=False, population_size=20, n_offspring=40, guidance=SobolevGuidance(n_bred=n_bred))
+    state = engine.start(Problem(as_sample(X), evaluate(parse(target), X)), np.random.default_rng(0))
+    candidates = [Candidate(parse(f), parse(f), 0.5, 0.9 - 0.01 * k) for k, f in enumerate(forms)]
+    return engine, engine.observe(state, candidates)
+
+
+def test_the_best_are_tried_without_their_weakest_term_once() -> None:
+    engine, state = with_population("x0", "2*x0 + 0.01*sin(0.1*x0)", "x0 + cos(3*x1)")
+    assert state.signal is not None
+    assert [str(form) for form in engine._pruned(state, state.signal)] == ["2*x0"]
+    assert engine._pruned(state, state.signal) == []
+
+
+def test_children_whose_terms_repeat_each_other_are_bred_again() -> None:
+    shares, counts = [], []
+    for n_bred in (1, 2):
+        engine, state = with_population(
+            "x0 + sin(3*x1)", "x0 + sin(x0) + 1", "x1 + x1*x1 + sqrt(x1)", "exp(x0) + x0", n_bred=n_bred
+        )
+        children = engine._offspring(state, np.random.default_rng(1))
+        shares.append(float(np.mean(lowest_novelties(children, state.screened) > TAU_ID)))
+        counts.append(len(children))
+    assert shares[1] > shares[0] + 0.1
+    assert counts == [40, 40]
+
+
+def test_screening_sees_no_target() -> None:
+    children = []
+    for target in ("x0", "sin(3*x1)"):
+        engine, state = with_population(target, "x0 + sin(x0) + 1", "x1 + sqrt(x1)")
+        state.vocabulary = VOCABULARY  # how often a variable is drawn depends on the target, with or without the signal
+        children.append(engine._offspring(state, np.random.default_rng(1)))
+    assert children[0] == children[1]

@@ -246,3 +246,54 @@ def test_rounding_does_not_rank_exact_fits() -> None:
 )
 def test_simple_numbers_are_recognised(value: float, simple: float) -> None:
     assert simple_number(value) == simple
+
+
+class Doubtful(Engine[Script]):
+    """Wants the form of every round fitted again without its last term, at once."""
+
+    as_found = True
+
+    def __init__(self, guidance: SobolevGuidance | None = None) -> None:
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> Script:
+        return Script()
+
+    def propose(self, state: Script, rng: np.random.Generator) -> list[Expression]:
+        return [parse(f"x0*x1 + sin({state.round}.5*x0) + x1")] if state.round < 3 else []
+
+    def observe(self, state: Script, scored: list[Candidate]) -> Script:
+        state.seen += scored
+        if str(scored[0].form).endswith("+ x1"):
+            state.trials = [parse(f"x0*x1 + sin({state.round}.5*x0)")]
+        else:
+            state.round += 1
+        return state
+
+
+def test_trials_are_fitted_before_the_next_round_and_counted() -> None:
+    n_seen: list[int] = []
+    states: list[Script] = []
+
+    class Watched(Doubtful):
+        def observe(self, state: Script, scored: list[Candidate]) -> Script:
+            states[:] = [super().observe(state, scored)]
+            return states[0]
+
+    def after_round(progress: SearchProgress) -> None:
+        n_seen.append(len(states[0].seen))
+
+    problem, budget = Problem(SAMPLE, np.log(X[0]) * X[1]), Budget(max_evaluations=100)
+    result = run(problem, Watched(), budget, np.random.default_rng(0), callbacks=[after_round])
+    assert n_seen == [2, 4, 6]
+    assert result.n_evaluations == 7  # the constant as well
+
+
+def test_an_engine_may_ask_that_candidates_stay_as_they_were_found() -> None:
+    y, guess = 2.0 * X[0], parse("x0 + x1 + x0*x1 + 1")
+    problem, budget = Problem(SAMPLE, y, guesses=(guess,)), Budget(max_evaluations=2)
+    cleaned = run(problem, Scripted(), budget, np.random.default_rng(0)).best
+    found = run(problem, Doubtful(), budget, np.random.default_rng(0)).best
+    assert cleaned is not None and found is not None
+    assert str(cleaned.expression) == "2*x0"
+    assert found.complexity > cleaned.complexity

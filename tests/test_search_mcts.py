@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, power
+from sobolev_novelty.batch import conditional_novelty
 from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
-from sobolev_novelty.search.loop import Budget, SearchResult, run
+from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
 from sobolev_novelty.search.mcts import MCTS, Node, TreeState
 from sobolev_novelty.search.partial_expressions import Partial, open_hole, power_laws, write_form
 from sobolev_novelty.search.term_library import make_library
@@ -102,32 +105,107 @@ def test_the_ablation_uses_values_only_and_counts_its_calls() -> None:
     assert values_only.n_novelty_calls > 0
 
 
-def test_an_accepted_deletion_is_backpropagated_and_a_worse_one_is_not() -> None:
-    engine = MCTS(SobolevGuidance(), n_rollouts=2)
-    rng = np.random.default_rng(0)
-    state = engine.start(Problem(SAMPLE, X[0]), rng)
-    engine.propose(state, rng)
-    slim, full = parse("sin(x0)"), parse("sin(x0) + 0.001*x0")
-    for score, expected in ((0.95, 0.95), (0.5, 0.0)):
-        node = Node(Partial())
-        state.trial = (slim, node, Candidate(full, full, 1e-3, 0.9))
-        state.pending = []
-        observed = engine.observe(state, [Candidate(slim, slim, 1e-3, score)])
-        assert isinstance(observed, TreeState)
-        assert node.best == expected
-        assert observed.trial is None
+def started(n_rollouts: int = 1) -> tuple[MCTS, TreeState]:
+    engine = MCTS(SobolevGuidance(), n_rollouts=n_rollouts)
+    return engine, engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
 
 
-def test_a_redundant_top_candidate_is_proposed_again_without_its_weakest_term() -> None:
-    engine = MCTS(SobolevGuidance(), n_rollouts=1)
-    rng = np.random.default_rng(0)
-    state = engine.start(Problem(SAMPLE, X[0]), rng)
-    form = parse("2*x0 + 0.01*sin(0.1*x0)")
-    state.pending = [(Node(Partial()), [form])]
-    engine.observe(state, [Candidate(form, form, 1e-4, 0.9)])
-    assert state.trial is not None
-    assert str(state.trial[0]) == "2*x0"
-    assert engine.propose(state, rng)[0] == state.trial[0]
+def visited_node() -> Node:
+    return Node(Partial(), visits=1)
+
+
+REDUNDANT, SLIM = parse("2*x0 + 0.01*sin(0.1*x0)"), parse("2*x0")
+
+
+@pytest.mark.parametrize(("after", "is_better"), [(0.95, True), (0.5, False)])
+def test_a_deletion_counts_if_r_base_does_not_drop_and_a_visit_gets_one_reward(after: float, is_better: bool) -> None:
+    engine, state = started()
+    node = visited_node()
+    state.pending = [(node, [REDUNDANT])]
+    engine.observe(state, [Candidate(REDUNDANT, REDUNDANT, 1e-4, 0.9)])
+    assert state.trials == [SLIM]
+    assert node.total == 0.0  # until the trial is settled
+    engine.observe(state, [Candidate(SLIM, SLIM, 1e-4, after)])
+    assert state.trial is None and state.trials == []
+    assert node.total == node.best <= 1.0
+    assert (node.total == after) is is_better
+    assert node.visits == 1
+
+
+def test_a_trial_that_nobody_fitted_leaves_the_reward_as_it_was() -> None:
+    engine, state = started()
+    node = visited_node()
+    state.pending = [(node, [REDUNDANT])]
+    engine.observe(state, [Candidate(REDUNDANT, REDUNDANT, 1e-4, 0.9)])
+    engine.propose(state, np.random.default_rng(0))
+    np.testing.assert_allclose(node.total, 0.89, atol=1e-3)  # its terms repeat each other: nearly the full penalty
+    assert state.trial is None
+
+
+class Watched(MCTS):
+    """Shows its state to the test."""
+
+    seen: ClassVar[list[TreeState]] = []
+    n_trials: ClassVar[list[int]] = []
+
+    def observe(self, state: TreeState, scored: list[Candidate]) -> TreeState:
+        state = super().observe(state, scored)
+        self.n_trials.append(len(state.trials))
+        self.seen[:] = [state]
+        return state
+
+
+def test_the_loop_settles_a_deletion_in_its_own_round_and_no_mean_reward_exceeds_the_largest() -> None:
+    y = X[0] ** 2 + 0.3 * np.sin(X[1] * X[2]) + 0.01 * np.random.default_rng(1).normal(size=X.shape[1])
+    left_open: list[bool] = []
+
+    def after_round(_: SearchProgress) -> None:
+        left_open.append(Watched.seen[0].trial is not None)
+
+    engine, budget = Watched(SobolevGuidance()), Budget(max_evaluations=1500)
+    run(Problem(SAMPLE, y), engine, budget, np.random.default_rng(0), callbacks=[after_round])
+    assert sum(Watched.n_trials) > 0
+    assert not any(left_open[:-1])  # the budget may end before the last one is fitted
+    nodes = [Watched.seen[0].root]
+    for node in nodes:
+        nodes += node.children
+        assert node.total <= node.visits
+        assert node.best <= 1.0
+
+
+def test_an_exact_law_is_worth_more_than_a_short_approximation() -> None:
+    engine = MCTS(n_rollouts=1)
+    state = engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    short, law = parse("x0"), parse("x0 + sin(x1)*x2")
+    node = visited_node()
+    state.pending = [(node, [short, law])]
+    engine.observe(state, [Candidate(short, short, 1e-12, 0.999), Candidate(law, law, 1e-25, 0.99)])
+    assert node.best == 1.0
+
+
+def test_novelty_is_computed_inside_the_pool_only() -> None:
+    engine = MCTS(SobolevGuidance(pool_size=1), n_rollouts=1)
+    state = engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    first, second = parse("x0 + cos(5*x1)"), parse("x1 + cos(5*x2)")
+    nodes = [visited_node(), visited_node()]
+    state.pending = [(nodes[0], [first]), (nodes[1], [second])]
+    engine.observe(state, [Candidate(first, first, 1e-4, 0.9), Candidate(second, second, 1e-4, 0.8)])
+    assert state.n_novelty_calls == 1
+    np.testing.assert_allclose([node.best for node in nodes], [0.9, 0.79], atol=1e-12)  # the full penalty outside
+
+
+def test_children_that_repeat_the_given_terms_come_later_with_guidance() -> None:
+    given = Partial((), (parse("x0"), Expression.of(1.0)))
+    orders = []
+    for engine in (MCTS(), MCTS(SobolevGuidance())):
+        state = engine.start(Problem(SAMPLE, X[0] ** 1.3 + 0.01 * X[1]), np.random.default_rng(0))
+        orders.append([child.terms[-1] for child in engine._children(state, given)])
+    nu = conditional_novelty(orders[0], list(given.terms), SAMPLE)
+    low = {term for term, own in zip(orders[0], nu, strict=True) if own < TAU_ID}
+    assert sorted(map(str, orders[0])) == sorted(map(str, orders[1]))  # only the order differs
+    assert low and len(low) < len(orders[0])
+    plain, guided = (np.mean([order.index(term) for term in low]) for order in orders)
+    assert guided > plain
 
 
 def test_r_sn_not_r_base_is_backpropagated_with_guidance() -> None:

@@ -75,20 +75,22 @@ def run_command(
 def table_command(
     store: StoreArgument,
     *,
-    kind: Annotated[str, typer.Option(help="results, differences or ablation.")] = "results",
+    kind: Annotated[str, typer.Option(help="results, differences, contrasts or ablation.")] = "results",
     form: FormOption = "md",
     noise: NoiseOption = 0.0,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make one of the paper's tables from stored rows."""
+    from sobolev_novelty.bench.contrasts import contrast_table
     from sobolev_novelty.bench.tables import ablation_table, difference_table, results_table
 
     with one_line_errors(as_json):
-        frame, suite = _stored(store)
+        frame, suite, contrasts = _stored(store)
         makers = {
             "results": lambda: results_table(frame, suite, noise=noise),
             "differences": lambda: difference_table(frame, suite, noise=noise),
+            "contrasts": lambda: contrast_table(frame, suite, contrasts, noise=noise),
             "ablation": lambda: ablation_table(frame),
         }
         if kind not in makers:
@@ -113,7 +115,7 @@ def figure_command(
     with one_line_errors(as_json):
         if kind not in ("ranks", "ablation"):
             raise ParameterError(f"--kind must be one of ranks, ablation. Got '{kind}'.")
-        frame, suite = _stored(store)
+        frame, suite, _ = _stored(store)
         picture = rank_plane(frame, suite, noise=noise, with_paper=with_paper) if kind == "ranks" else None
         _print_written([save_figure(picture or derivative_ablation(frame), path) for path in out], as_json)
 
@@ -266,12 +268,13 @@ def pretrained_table_command(
         _deliver(json.dumps([asdict(row) for row in compared(found)]) if as_json else table(found), out)
 
 
-def _stored(path: Path) -> tuple[pd.DataFrame, str]:
-    """The rows of a store, and the suite of tasks they belong to."""
+def _stored(path: Path) -> tuple[pd.DataFrame, str, list[list[str]]]:
+    """The rows of a store, the suite of tasks they belong to, and the methods its experiment set out to compare."""
     from sobolev_novelty.bench.store import Store
 
     source = Store(path, read_only=True)
-    return source.frame(), str(source.settings().get("suite", "whitebox"))
+    settings = source.settings()
+    return source.frame(), str(settings.get("suite", "whitebox")), settings.get("contrasts", [])
 
 
 def _deliver(text: str, out: Path | None) -> None:

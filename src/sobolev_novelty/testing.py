@@ -215,13 +215,17 @@ def _search(engine: Engine[Any], problem: Problem, max_evaluations: int, n_jobs:
 
 
 def _rounds(engine: Engine[Any], problem: Problem) -> Iterator[tuple[list[Expression], State]]:
-    """The proposals of a few rounds, answered with made-up scores."""
+    """The proposals and trials of a few rounds, answered with made-up scores."""
     rng = np.random.default_rng(0)
     state = engine.start(problem, rng)
     for _ in range(N_ROUNDS):
         proposals = list(engine.propose(state, rng))
         yield proposals, state
         state = engine.observe(state, [Candidate(form, form, 0.5, 0.5 - 0.001 * len(form)) for form in proposals])
+        if state.trials:
+            trials, state.trials = state.trials, []
+            yield trials, state
+            state = engine.observe(state, [Candidate(form, form, 0.5, 0.5 - 0.001 * len(form)) for form in trials])
 
 
 def _check_form(form: Any, problem: Problem) -> None:

@@ -10,6 +10,7 @@
     memory = 4.0                # GiB of address space of a task
     max_train_rows = 1000
     tasks = ["strogatz_*"]      # optional: names or patterns; the whole suite by default
+    contrasts = [["genetic", "genetic-large"]]  # optional: which methods will be compared, said before the first run
 
     [methods.genetic]           # a label; the rest are options of the method
     [methods.genetic-large]
@@ -65,6 +66,8 @@ class Experiment:
         Seconds for novelty and the exact-solution verdict after the fit.
     folder : Path
         The folder of the experiment's file.
+    contrasts : tuple of (str, str)
+        Labels of the methods that the experiment was made to compare.
     """
 
     name: str
@@ -79,6 +82,7 @@ class Experiment:
     max_train_rows: int = MAX_TRAIN_ROWS
     assess_timeout: float = 60.0
     folder: Path = Path()
+    contrasts: tuple[tuple[str, str], ...] = ()
 
     def jobs(self) -> Iterator[Job]:
         """All jobs; the methods of a task come together, so that an unfinished sweep is still a paired one."""
@@ -111,7 +115,9 @@ class Experiment:
     def settings(self) -> dict[str, Any]:
         """What must be the same for all rows of a store."""
         methods = {f"method:{spec.label}": {"method": spec.method, **spec.options} for spec in self.methods}
-        return {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows, **methods}
+        contrasts = {"contrasts": [list(pair) for pair in self.contrasts]} if self.contrasts else {}
+        common = {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows}
+        return {**common, **contrasts, **methods}
 
     def request(self, job: Job) -> dict[str, Any]:
         """Everything a worker process needs to know to run a job; JSON."""
@@ -138,7 +144,7 @@ def load_experiment(path: str | Path) -> Experiment:
 
 
 _NUMBERS = ("budget", "timeout", "memory", "assess_timeout")
-_KNOWN = {"suite", "tasks", "seeds", "noise", "methods", "max_train_rows", *_NUMBERS}
+_KNOWN = {"suite", "tasks", "seeds", "noise", "methods", "max_train_rows", "contrasts", *_NUMBERS}
 
 
 def experiment_from(table: Mapping[str, Any], name: str, folder: Path = Path()) -> Experiment:
@@ -160,15 +166,17 @@ def experiment_from(table: Mapping[str, Any], name: str, folder: Path = Path()) 
             raise ParameterError(f"'{key}' must be a positive number. Got {table[key]!r}.")
     suite = str(table.get("suite", "whitebox"))
     numbers = {key: float(table[key]) for key in _NUMBERS if key in table}
+    methods = _methods(table["methods"])
     return Experiment(
         name,
         suite,
-        _methods(table["methods"]),
+        methods,
         _tasks(_located(suite, folder), table.get("tasks", ["*"])),
         seeds=tuple(int(seed) for seed in table.get("seeds", [0])),
         noises=tuple(float(noise) for noise in table.get("noise", [0.0])),
         max_train_rows=int(table.get("max_train_rows", MAX_TRAIN_ROWS)),
         folder=folder,
+        contrasts=_contrasts(table.get("contrasts", []), methods),
         **numbers,
     )
 
@@ -185,6 +193,14 @@ def _methods(table: Mapping[str, Any]) -> tuple[MethodSpec, ...]:
         rest = {key: value for key, value in options.items() if key != "method"}
         specs.append(MethodSpec(label, str(options.get("method", label)), rest))
     return tuple(specs)
+
+
+def _contrasts(pairs: Any, methods: Sequence[MethodSpec]) -> tuple[tuple[str, str], ...]:
+    labels = {spec.label for spec in methods}
+    for pair in pairs:
+        if not (isinstance(pair, list) and len(pair) == 2 and set(pair) <= labels):
+            raise ParameterError(f"'contrasts' must hold pairs of methods of the experiment. Got {pair!r}.")
+    return tuple((str(a), str(b)) for a, b in pairs)
 
 
 def _tasks(suite: str, patterns: list[str]) -> tuple[str, ...]:

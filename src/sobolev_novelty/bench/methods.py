@@ -154,6 +154,7 @@ def _regressor(
     guidance: dict[str, Any] | None = None,
     engine_options: dict[str, Any] | None = None,
     max_evaluations: int | None = None,
+    stop_when_exact: bool = True,
     **options: Any,
 ) -> SymbolicRegressor:
     from sobolev_novelty.search.engine import SobolevGuidance
@@ -164,7 +165,7 @@ def _regressor(
     return SymbolicRegressor(
         engine=engine_named(engine).set_params(**(engine_options or {})),
         novelty=SobolevGuidance(**guidance) if guidance else novelty,
-        budget=Budget(seconds=budget, max_evaluations=max_evaluations),
+        budget=Budget(max_evaluations, budget, stop_when_exact),
         random_state=seed,
         verbose=False,
         **options,

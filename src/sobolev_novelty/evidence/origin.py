@@ -23,7 +23,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 _SOURCES = (".py", ".c", ".C", ".h", ".toml", ".csv")
 #: Modules that show numbers and make none.
 _SHOWING = re.compile(
-    r"(render/.*|cli\w*|__main__|demonstration|diagnosis|(bench|turbulence)/(page|tables|\w*figures|progress|paper))\.\w+"
+    r"(render/.*|cli\w*|__main__|demonstration|diagnosis|(bench|turbulence)/(page|tables|contrasts|\w*figures|progress|paper))\.\w+"
 )
 
 

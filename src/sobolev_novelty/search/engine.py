@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -138,10 +138,23 @@ class Candidate:
         """What decides between candidates, the largest first."""
         return choice_rank(self.nmse, self.score)
 
+    @property
+    def reward(self) -> float:
+        """What a tree search backpropagates: R_base, and 1 for an exact fit.
+
+        By R_base alone a short approximation may look better than a law that was found.
+        """
+        return 1.0 if self.rank[0] else self.score
+
 
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
     """The Sobolev signal as engines take it.
+
+    *Genetic engine*: children are screened before any is fitted (``n_bred``), and the best expressions are tried
+    without their weakest low-novelty term. *Tree search*: the best candidates of a round are reranked by R_SN
+    (``weight``, ``pool_size``), the top one is tried without its weakest low-novelty term, and new branches are tried
+    in the order of what their term adds. The final choice never looks at novelty.
 
     Parameters
     ----------
@@ -150,8 +163,12 @@ class SobolevGuidance:
     order : {0, 1, 2}
         Derivatives in the signature; 0 is the ablation of Appendix F.
     tau : float
+        A term qualifies if its ν is above this.
+    n_bred : int
+        Children bred at most for each one that is fitted: one whose terms do not all qualify is bred again (genetic
+        engine). 1 screens nothing.
     archive_capacity : int
-        Terms kept across generations (genetic engine).
+        Terms kept across generations (``paper_gp``).
     pool_size : int
         Candidates reranked in each round (tree search).
     """
@@ -159,6 +176,7 @@ class SobolevGuidance:
     weight: float = 0.01
     order: int = 1
     tau: float = TAU_ID
+    n_bred: int = 2
     archive_capacity: int = 64
     pool_size: int = 64
 
@@ -170,13 +188,17 @@ class State:
     Parameters
     ----------
     n_novelty_calls : int
-        Novelty evaluations so far.
+        Candidates whose novelty was computed.
     last_words : str
         Why the engine has nothing more to propose, as a sentence.
+    trials : list of Expression
+        Second thoughts of a round, set by ``observe``: the loop fits them before the next round and calls ``observe``
+        once more, with their candidates alone.
     """
 
     n_novelty_calls: int = 0
     last_words: str = "The engine has nothing more to propose."
+    trials: list[Expression] = field(default_factory=list)
 
 
 S = TypeVar("S", bound=State)
@@ -187,8 +209,16 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
 
     Generic in the state: ``class Mine(Engine[MyState])``. :mod:`sobolev_novelty.testing` checks the contract, and
     :func:`sobolev_novelty.search.registry.register_engine` gives an engine a name.
+
+    Attributes
+    ----------
+    as_found : bool
+        Of the class. True leaves candidates as the one fit of each left them: the loop drops no vanishing terms, snaps
+        no numbers, polishes nothing and does not try an exact fit with an operator less. For backbones whose own
+        strength is to be measured.
     """
 
+    as_found: ClassVar[bool] = False
     guidance: SobolevGuidance | None
 
     @abstractmethod

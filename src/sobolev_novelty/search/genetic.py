@@ -5,10 +5,9 @@ A genome is a tuple of terms; the loop fits coefficients and inner constants. Ea
 (:mod:`~sobolev_novelty.search.structure`, which does not use the signal and so is the plain backbone's too), and
 shorter spellings of the best.
 
-With guidance a :class:`~sobolev_novelty.guidance.TermArchive` keeps terms of distinct high scorers across generations
-by their residual outside the archive's span. Further candidates are sparse sums of archive terms, the best expressions
-without their weakest low-novelty term, and the best expressions with an archive term added, by two rankings: how much
-of the fitting residual the term explains, and how novel it is against the terms already there.
+With guidance a child whose terms are not all distinct (ν > τ among themselves, on a few rows, without a look at the
+target) is bred again before anything is fitted, once. Every third generation the best expressions are
+also tried without their weakest low-novelty term.
 """
 
 from __future__ import annotations
@@ -19,23 +18,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sobolev_novelty.algebra.factoring import factored
-from sobolev_novelty.algebra.writing import ONE, respelled
-from sobolev_novelty.batch import conditional_novelty, novelties
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.algebra.writing import respelled
+from sobolev_novelty.batch import novelties
+from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import TermArchive, without_weakest
+from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings, split_form
-from sobolev_novelty.search.pursuit import pursue
+from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.terms import additive_terms, sum_of_terms
 
-#: Rows on which the archive compares terms.
-ARCHIVE_ROWS = 200
-#: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
-N_DONORS, N_EXTENDED = 20, 4
+#: Rows on which terms are compared.
+COMPARED_ROWS = 200
+#: Best expressions that are tried without their weakest term.
+N_PRUNED = 4
 #: Best expressions for which shorter spellings are sought.
 N_REWRITTEN = 5
 #: Terms of a best expression smaller than this share of the largest are tried without.
@@ -43,8 +42,6 @@ NEGLIGIBLE = 1e-7
 MAX_THINNED_TERMS = 20
 #: A best score that grew by this share within the last few generations is an evolution that goes well.
 PROGRESS, PATIENCE = 1e-3, 5
-#: Terms taken from each of the two rankings.
-N_RANKED = 6
 
 
 @dataclass(slots=True)
@@ -84,7 +81,6 @@ class Signal:
     """What guidance remembers."""
 
     guidance: SobolevGuidance
-    archive: TermArchive
     diagnosed: set[Expression] = field(default_factory=set)
 
 
@@ -95,7 +91,7 @@ class GeneticState(State):
     problem: Problem
     vocabulary: Vocabulary
     compared: Sample
-    compared_y: FloatArray
+    screened: Sample
     structural: StructuralForms | None
     structure_may_wait: bool
     signal: Signal | None
@@ -156,8 +152,7 @@ class Genetic(Engine[GeneticState]):
     def start(self, problem: Problem, rng: np.random.Generator) -> GeneticState:
         """The state before the first round."""
         sample = problem.sample
-        rows = np.sort(rng.permutation(sample.n_samples)[:ARCHIVE_ROWS])
-        guidance = self.guidance
+        rows = np.sort(rng.permutation(sample.n_samples)[:COMPARED_ROWS])
         seed = int(rng.integers(2**31))
         return GeneticState(
             problem=problem,
@@ -166,11 +161,9 @@ class Genetic(Engine[GeneticState]):
             ),
             structural=StructuralForms(problem, seed) if self.structural else None,
             structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
-            signal=None
-            if guidance is None
-            else Signal(guidance, TermArchive(guidance.archive_capacity, order=guidance.order)),
+            signal=None if self.guidance is None else Signal(self.guidance),
             compared=sample.rows(rows),
-            compared_y=problem.y[rows],
+            screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
         )
 
     def propose(self, state: GeneticState, rng: np.random.Generator) -> list[Expression]:
@@ -181,7 +174,6 @@ class Genetic(Engine[GeneticState]):
         forms += self._rewritten(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):
-            forms += self._assembled(state, state.signal)
             forms += self._pruned(state, state.signal)
         limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
         spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
@@ -200,10 +192,6 @@ class Genetic(Engine[GeneticState]):
         best = ranked[0].score if ranked else 0.0
         if best > (1.0 + PROGRESS) * state.best_score:
             state.best_score, state.improved_at = best, state.generation
-        if state.signal is not None and self._is_turn_of_guidance(state):
-            terms = [term for c in state.population[:N_DONORS] for term in _genome(state, c) if term.variables]
-            state.signal.archive.update(terms, state.compared)
-            state.n_novelty_calls += 1
         return state
 
     def _is_turn_of_structure(self, state: GeneticState) -> bool:
@@ -214,12 +202,12 @@ class Genetic(Engine[GeneticState]):
         return not (state.structure_may_wait and goes_well) or state.generation % 3 == 0
 
     def _is_turn_of_guidance(self, state: GeneticState) -> bool:
-        """Every third generation: the archive changes slowly, and the signal must not take the time of the search."""
+        """Every third generation: the best change slowly, and the signal must not take the time of the search."""
         return state.generation % 3 == 0
 
     def _pruned(self, state: GeneticState, signal: Signal) -> list[Expression]:
         """The best expressions without their weakest low-novelty term, for the loop to refit; each tried once."""
-        best = dict.fromkeys(candidate.expression for candidate in state.population[:N_EXTENDED])
+        best = dict.fromkeys(candidate.expression for candidate in state.population[:N_PRUNED])
         fresh = [expression for expression in best if expression not in signal.diagnosed]
         signal.diagnosed.update(fresh)
         state.n_novelty_calls += len(fresh)
@@ -228,25 +216,37 @@ class Genetic(Engine[GeneticState]):
         return [form for form in shorter if form is not None]
 
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
-        vocabulary = state.vocabulary
         if not state.population:
-            return [random_genome(vocabulary, rng) for _ in range(self.population_size)]
-        children = []
+            return [random_genome(state.vocabulary, rng) for _ in range(self.population_size)]
         # While structural forms come, they get most of the time.
-        for _ in range(self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring):
-            child = self._parent(state, rng)
-            if rng.random() < self.crossover:
-                child = crossed(child, self._parent(state, rng), vocabulary, rng)
-            else:
-                for _ in range(1 + int(rng.random() < 0.3)):
-                    child = mutated(child, vocabulary, rng)
-            # Where children outgrow the limits, fresh blood keeps the search going.
-            children.append(checked(child, vocabulary) or random_genome(vocabulary, rng))
-        return children
+        n = self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring
+        if state.signal is None:
+            return [self._child(state, rng) for _ in range(n)]
+        guidance = state.signal.guidance
+        distinct: list[Genome] = []
+        others: list[Genome] = []
+        for _ in range(guidance.n_bred):
+            children = [self._child(state, rng) for _ in range(n - len(distinct))]
+            state.n_novelty_calls += len(children)
+            lowest = lowest_novelties(children, state.screened, order=guidance.order)
+            for child, nu in zip(children, lowest.tolist(), strict=True):
+                (distinct if nu > guidance.tau else others).append(child)
+        return (distinct + others)[:n]
+
+    def _child(self, state: GeneticState, rng: np.random.Generator) -> Genome:
+        vocabulary = state.vocabulary
+        child = self._parent(state, rng)
+        if rng.random() < self.crossover:
+            child = crossed(child, self._parent(state, rng), vocabulary, rng)
+        else:
+            for _ in range(1 + int(rng.random() < 0.3)):
+                child = mutated(child, vocabulary, rng)
+        # Where children outgrow the limits, fresh blood keeps the search going.
+        return checked(child, vocabulary) or random_genome(vocabulary, rng)
 
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
-        best = int(rng.integers(0, len(state.population), self.tournament_size).min())
+        best = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
         return _genome(state, state.population[best])
 
     def _rewritten(self, state: GeneticState) -> list[Expression]:
@@ -261,27 +261,6 @@ class Genetic(Engine[GeneticState]):
         for old in (e for e in fresh if e.complexity <= 80):
             thinned = _thinned(old, state.compared)
             forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
-        return forms
-
-    def _assembled(self, state: GeneticState, signal: Signal) -> list[Expression]:
-        """The best expressions with terms of the archive added, by two rankings, each once (Appendix D.1)."""
-        archive, sample, y = signal.archive, state.compared, state.compared_y
-        if not len(archive):
-            return []
-        order = signal.guidance.order
-        offered = _values(archive.terms, sample)
-        # Sparse sums of archive terms alone: what several good expressions found, together.
-        sparse = pursue(offered.T, y, n_terms=self.max_terms - 1, beam=N_RANKED, keep=2)
-        forms = [as_form((*(archive.terms[j] for j in found.columns), ONE)) for found in sparse if found.columns]
-        for candidate in state.population[:N_EXTENDED]:
-            terms = _genome(state, candidate)
-            if len(terms) >= self.max_terms:
-                continue
-            gain = _explained(offered, _left_over(_values(terms, sample), y))
-            distance = np.nan_to_num(conditional_novelty(archive.terms, terms, sample, order=order))
-            state.n_novelty_calls += 1
-            chosen = [*np.argsort(-gain, kind="stable")[:N_RANKED], *np.argsort(-distance, kind="stable")[:N_RANKED]]
-            forms += [as_form((*terms, archive.terms[int(j)])) for j in dict.fromkeys(int(j) for j in chosen)]
         return forms
 
 
@@ -311,20 +290,3 @@ def _variable_weights(problem: Problem) -> Sequence[float]:
     with np.errstate(all="ignore"):
         correlation = np.nan_to_num(np.abs(np.corrcoef(np.vstack([ranks, target]))[-1, :-1]))
     return [float(0.3 + c) for c in correlation]
-
-
-def _values(terms: Sequence[Expression], sample: Sample) -> FloatArray:
-    """Values as columns; entries that are not finite are 0."""
-    return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _left_over(columns: FloatArray, y: FloatArray) -> FloatArray:
-    scale = np.linalg.norm(columns, axis=0)
-    scale[scale == 0.0] = 1.0
-    return np.asarray(y - columns / scale @ np.linalg.lstsq(columns / scale, y, rcond=None)[0])
-
-
-def _explained(columns: FloatArray, residual: FloatArray) -> FloatArray:
-    """Cosine between each column and the residual, squared."""
-    lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
-    return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)

@@ -160,7 +160,7 @@ def run(
     True
     """
     problem = replace(problem, deadline=Deadline.after(budget.seconds), n_threads=max(1, n_jobs))
-    search = _Search(problem, budget, n_jobs, tuple(callbacks))
+    search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
         with np.errstate(all="ignore"):
@@ -188,6 +188,9 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guesse
             return
         state = engine.observe(state, [*guessed, *scored])
         guessed = []
+        if state.trials and not search.stop_reason:
+            trials, state.trials = state.trials, []
+            state = engine.observe(state, search.evaluate(trials))
         search.n_novelty_calls = state.n_novelty_calls
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
@@ -203,6 +206,7 @@ class _Search:
     budget: Budget
     n_jobs: int
     callbacks: tuple[Callback, ...]
+    as_found: bool = False
     front: ParetoFront = field(default_factory=ParetoFront)
     stop_reason: str = ""
     n_proposed: int = 0
@@ -241,7 +245,8 @@ class _Search:
         forms = iter(proposals)
         while not self.stop_reason and (batch := list(islice(forms, BATCH))):
             scored += self.evaluate_batch(batch)
-            self.shorten()
+            if not self.as_found:
+                self.shorten()
             self.check_budget()
         return scored
 
@@ -325,7 +330,8 @@ class _Search:
         fitted = self.fitter.fit([split for _, split in forms])
         self.n_evaluations += len(forms)
         candidates = [scored(form, fit, len(self.problem.y)) for (form, _), fit in zip(forms, fitted, strict=True)]
-        promising = [i for i, c in enumerate(candidates) if self.reaches_for_front(c, fitted[i])]
+        indices = () if self.as_found else range(len(candidates))
+        promising = [i for i in indices if self.reaches_for_front(candidates[i], fitted[i])]
         for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
             candidates[i] = scored(forms[i][0], fit, len(self.problem.y))
         for (form, _), candidate in zip(forms, candidates, strict=True):

@@ -5,10 +5,10 @@ down by the upper confidence bound, *expansion* adds an outer function, a factor
 expression several times over with terms that come near to what the hole must equal, and *backpropagation* hands the
 reward up. Many rollouts make one round; their forms are fitted together.
 
-The reward is R_base of the best completion. With guidance, the round's at most ``pool_size`` best candidates by R_base
-are reranked by R_SN, the top one is proposed again without its weakest low-novelty term (the loop refits it; it counts
-only if R_base does not drop), R_SN is what is backpropagated, and new child nodes are tried in the order of what their
-term adds to the behaviour of those already there.
+The reward is R_base of the best completion, or 1 if it is exact. With guidance, the round's at most ``pool_size`` best
+candidates by R_base are reranked by R_SN, the top one is fitted again without its weakest low-novelty term (it counts
+only if R_base does not drop), R_SN is what is backpropagated, once for each rollout, and new child nodes are tried in
+the order of what their term adds to the behaviour of those already there.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import numpy as np
 from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import ONE, Writer
-from sobolev_novelty.batch import TermNovelties, conditional_novelty, novelties
+from sobolev_novelty.batch import conditional_novelty
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.partial_expressions import Hole, Partial, Step, open_hole, power_laws, write_form
+from sobolev_novelty.search.reranking import Reranker, by_reward
 from sobolev_novelty.search.term_library import Library, make_library
 
 #: Rows on which terms are screened, and on which novelty is computed.
@@ -65,6 +65,16 @@ class Node:
         return 0.5 * self.total / max(self.visits, 1) + 0.5 * self.best
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """A deletion to be settled: the shortened form, the node it came from, what it was, and the reward of that."""
+
+    form: Expression
+    node: Node
+    before: Candidate
+    reward: float
+
+
 @dataclass(slots=True)
 class TreeState(State):
     """Tree, library and what was proposed last."""
@@ -78,7 +88,7 @@ class TreeState(State):
     novelty_sample: Sample
     holes: dict[tuple[Step, ...], Hole | None] = field(default_factory=dict)
     pending: list[tuple[Node, list[Expression]]] = field(default_factory=list)
-    trial: tuple[Expression, Node, Candidate] | None = None
+    trial: Trial | None = None
     elite: list[Candidate] = field(default_factory=list)
 
 
@@ -143,8 +153,10 @@ class MCTS(Engine[TreeState]):
 
     def propose(self, state: TreeState, rng: np.random.Generator) -> list[Expression]:
         """Forms to be fitted next."""
+        if state.trial is not None:  # nobody fitted it
+            self._settle_trial(state, state.trial, None)
         state.pending = []
-        proposals: list[Expression] = [] if state.trial is None else [state.trial[0]]
+        proposals: list[Expression] = []
         for _ in range(self.n_rollouts):
             node = self._descend(state, state.root)
             forms = self._simulate(state, node, rng)
@@ -155,9 +167,11 @@ class MCTS(Engine[TreeState]):
     def observe(self, state: TreeState, scored: list[Candidate]) -> TreeState:
         """Take the scored candidates of the last round into account."""
         by_form = {candidate.form: candidate for candidate in scored}
-        if self.guidance is None:
+        if state.trial is not None:
+            self._settle_trial(state, state.trial, by_form.get(state.trial.form))
+        elif self.guidance is None:
             for node, forms in state.pending:
-                _backpropagate(node, max((by_form[form].score for form in forms if form in by_form), default=0.0))
+                _backpropagate(node, max((by_form[form].reward for form in forms if form in by_form), default=0.0))
         else:
             self._observe_guided(state, by_form, self.guidance)
         self._learn(state, scored)
@@ -318,86 +332,48 @@ class MCTS(Engine[TreeState]):
         self, state: TreeState, by_form: dict[Expression, Candidate], guidance: SobolevGuidance
     ) -> None:
         """Rerank the round's pool by R_SN, backpropagate, and set up the delete-and-refit trial (Appendix D.2)."""
-        judge = _Judge(state, guidance)
-        self._settle_trial(state, by_form, judge)
-        ordered = sorted(by_form.values(), key=lambda c: -c.score)
-        pool = {c.form for c in ordered[: guidance.pool_size] if c.score > 0.0}
-        ranked = [
-            sorted((by_form[f] for f in forms if f in by_form), key=lambda c: -c.score) for _, forms in state.pending
-        ]
+        judge = Reranker(state.novelty_sample, guidance)
+        pool = {c.form for c in by_reward(list(by_form.values()))[: guidance.pool_size] if c.score > 0.0}
+        ranked = [by_reward([by_form[f] for f in forms if f in by_form]) for _, forms in state.pending]
         offers = [[c for c in own if c.form in pool] for own in ranked]
         judge.look_at([own[0] for own in offers if own])
-        top: tuple[float, Node, Candidate] | None = None
-        for (node, _), own, offered in zip(state.pending, ranked, offers, strict=True):
-            if not offered:
-                # Outside the pool no novelty is computed: the full penalty stands for it.
-                _backpropagate(node, max(own[0].score - guidance.weight, 0.0) if own else 0.0)
-                continue
-            reward, candidate = judge.best(offered)
-            _backpropagate(node, reward)
-            if top is None or reward > top[0]:
-                top = (reward, node, candidate)
+        # Outside the pool no novelty is computed: the full penalty stands for it.
+        rewards = [max(own[0].reward - guidance.weight, 0.0) if own else 0.0 for own in ranked]
+        top: tuple[int, Candidate] | None = None
+        for i, offered in enumerate(offers):
+            if offered:
+                rewards[i], candidate = judge.best(offered)
+                if top is None or rewards[i] > rewards[top[0]]:
+                    top = (i, candidate)
         if top is not None:
-            shorter = without_weakest(judge.found(top[2]), guidance.tau)
-            reduced = None if shorter is None else state.writer.written(shorter)
-            state.trial = None if reduced is None else (reduced, top[1], top[2])
+            shorter = judge.without_weakest(top[1])
+            form = None if shorter is None else state.writer.written(shorter)
+            if form is not None:
+                state.trial = Trial(form, state.pending[top[0]][0], top[1], rewards[top[0]])
+                state.trials = [form]
+        state.n_novelty_calls += judge.n_calls
+        for i, ((node, _), reward) in enumerate(zip(state.pending, rewards, strict=True)):
+            if state.trial is None or top is None or i != top[0]:  # that of a trial waits until it is settled
+                _backpropagate(node, reward)
+        state.pending = []
 
-    def _settle_trial(self, state: TreeState, by_form: dict[Expression, Candidate], judge: _Judge) -> None:
-        """The shortened form counts only if its R_base did not drop."""
-        if state.trial is None:
-            return
-        form, node, before = state.trial
-        after = by_form.get(form)
-        if after is not None and after.score >= before.score:
-            _backpropagate(node, judge.guided(after))
-        state.trial = None
+    def _settle_trial(self, state: TreeState, trial: Trial, after: Candidate | None) -> None:
+        """Hand up the one reward of the visit: that of the shortened form if R_base did not drop."""
+        reward = trial.reward
+        if after is not None and after.rank >= trial.before.rank and self.guidance is not None:
+            judge = Reranker(state.novelty_sample, self.guidance)
+            reward = max(reward, judge.guided(after))
+            state.n_novelty_calls += judge.n_calls
+        _backpropagate(trial.node, reward)
+        state.trial, state.trials = None, []
 
     def _learn(self, state: TreeState, scored: Sequence[Candidate]) -> None:
         """Terms of the best candidates join the library."""
         pool = {c.expression: c for c in [*state.elite, *scored] if c.score > 0.0}
-        state.elite = sorted(pool.values(), key=lambda c: -c.score)[:N_TEACHERS]
+        state.elite = sorted(pool.values(), key=lambda c: c.rank, reverse=True)[:N_TEACHERS]
         state.library.learn(
             term for c in state.elite for term in split_form(c.expression).terms if 1 < term.complexity <= 20
         )
-
-
-@dataclass(slots=True)
-class _Judge:
-    """R_SN of the candidates of one round, each diagnosed once."""
-
-    state: TreeState
-    guidance: SobolevGuidance
-    known: dict[Expression, TermNovelties] = field(default_factory=dict)
-
-    def look_at(self, candidates: Sequence[Candidate]) -> None:
-        """Diagnose candidates in one call."""
-        fresh = [e for e in dict.fromkeys(c.expression for c in candidates) if e not in self.known]
-        found = novelties(fresh, self.state.novelty_sample, order=self.guidance.order)
-        self.known.update(zip(fresh, found, strict=True))
-        self.state.n_novelty_calls += len(fresh)
-
-    def found(self, candidate: Candidate) -> TermNovelties:
-        """The novelties of a candidate."""
-        self.look_at([candidate])
-        return self.known[candidate.expression]
-
-    def guided(self, candidate: Candidate) -> float:
-        """R_SN (Eq. D.1)."""
-        return candidate.score - self.guidance.weight * self.found(candidate).penalty(self.guidance.tau)
-
-    def best(self, ranked: Sequence[Candidate]) -> tuple[float, Candidate]:
-        """The largest R_SN, of candidates sorted by R_base, and whose it is.
-
-        The penalty is never negative: once R_base falls to the best R_SN, the rest need not be looked at.
-        """
-        best = (self.guided(ranked[0]), ranked[0])
-        for candidate in ranked[1:]:
-            if candidate.score <= best[0]:
-                break
-            guided = self.guided(candidate)
-            if guided > best[0]:
-                best = (guided, candidate)
-        return best
 
 
 def _visited(node: Node) -> Node:

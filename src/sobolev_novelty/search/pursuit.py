@@ -15,7 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.expression import Expression
 
 #: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
@@ -248,3 +250,20 @@ def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None =
     lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
     lengths[lengths == 0.0] = 1.0
     return np.asarray(np.linalg.lstsq((columns / lengths[:, None]).T, target, rcond=rcond)[0] / lengths)
+
+
+def finite_columns(terms: Sequence[Expression], sample: Sample) -> FloatArray:
+    """Values of terms as columns, shape (n_rows, n_terms); entries that are not finite are 0."""
+    return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)
+
+
+def explained_shares(columns: FloatArray, residual: FloatArray) -> FloatArray:
+    """Cosine between each column, shape (n_rows, n_columns), and the residual, squared.
+
+    Examples
+    --------
+    >>> explained_shares(np.array([[1.0, 0.0], [1.0, 3.0]]), np.array([0.0, 2.0])).round(3)
+    array([0.5, 1. ])
+    """
+    lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
+    return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ENGINES: dict[str, str | type[Engine[Any]]] = {
     "genetic": "sobolev_novelty.search.genetic:Genetic",
     "mcts": "sobolev_novelty.search.mcts:MCTS",
+    "paper_gp": "sobolev_novelty.search.paper_gp:PaperGP",
+    "paper_mcts": "sobolev_novelty.search.paper_mcts:PaperMCTS",
     "transformer": "sobolev_novelty.transformer.engine:Transformer",
 }
 

@@ -6,8 +6,9 @@ returns a new genome.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -30,6 +31,8 @@ class Vocabulary:
         How often each variable is drawn; sums to 1.
     unary, binary : tuple of Operator
     max_terms, max_term_size : int
+    cumulated : tuple of float
+        Sums of the weights up to each variable.
     """
 
     names: tuple[str, ...]
@@ -38,6 +41,11 @@ class Vocabulary:
     binary: tuple[Operator, ...]
     max_terms: int = 6
     max_term_size: int = 25
+    cumulated: tuple[float, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        sums = np.cumsum(self.weights)
+        object.__setattr__(self, "cumulated", tuple((sums / sums[-1]).tolist()))
 
     @classmethod
     def of(
@@ -59,7 +67,8 @@ class Vocabulary:
 
     def variable(self, rng: np.random.Generator) -> Expression:
         """A variable at random."""
-        return Expression.of(self.names[int(rng.choice(len(self.names), p=self.weights))])
+        # What rng.choice with p does, and draws, without its checks: most of the time of breeding went into them.
+        return Expression.of(self.names[bisect_right(self.cumulated, rng.random())])
 
     def leaf(self, rng: np.random.Generator) -> Expression:
         """A variable, or now and then a constant."""
@@ -91,7 +100,7 @@ def crossed(mother: Genome, father: Genome, vocabulary: Vocabulary, rng: np.rand
     if rng.random() < 0.5:
         pool = list(dict.fromkeys(mother + father))
         most = min(len(pool), vocabulary.max_terms)
-        count = int(np.clip(rng.integers(1, max(len(mother), len(father)) + 2), 1, most))
+        count = min(int(rng.integers(1, max(len(mother), len(father)) + 2)), most)
         return tuple(pool[i] for i in sorted(rng.choice(len(pool), count, replace=False)))
     place = int(rng.integers(len(mother)))
     term, donor = mother[place], father[int(rng.integers(len(father)))]
@@ -109,7 +118,7 @@ def checked(genome: Genome, vocabulary: Vocabulary) -> Genome | None:
     terms = tuple(dict.fromkeys(genome))
     if not terms or len(terms) > vocabulary.max_terms or any(len(term) > vocabulary.max_term_size for term in terms):
         return None
-    return terms if any(term.variables for term in terms) else None
+    return terms if any(_has_variable(term) for term in terms) else None
 
 
 def as_form(genome: Genome) -> Expression:
@@ -117,9 +126,13 @@ def as_form(genome: Genome) -> Expression:
     return chained("add", genome)
 
 
+def _has_variable(term: Expression) -> bool:
+    return any(isinstance(token, str) for token in term.tokens)
+
+
 def _at_random(genome: Genome, rng: np.random.Generator) -> int:
     """A term to change; the offset only if there is nothing else."""
-    places = [i for i, term in enumerate(genome) if term.variables] or list(range(len(genome)))
+    places = [i for i, term in enumerate(genome) if _has_variable(term)] or list(range(len(genome)))
     return places[int(rng.integers(len(places)))]
 
 

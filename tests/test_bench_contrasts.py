@@ -1,0 +1,71 @@
+"""Contrasts: named in an experiment, stored with its rows, and made into a table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sobolev_novelty.bench.contrasts import contrast_table
+from sobolev_novelty.bench.experiment import experiment_from, load_experiment
+from sobolev_novelty.bench.methods import find_method
+from sobolev_novelty.bench.store import Job, Store
+from sobolev_novelty.bench.suites import task_data
+from sobolev_novelty.cli_bench import bench_app
+from sobolev_novelty.errors import DataError, ParameterError
+
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+
+
+def test_contrasts_named_in_an_experiment_become_a_table(tmp_path: Path) -> None:
+    text = 'seeds = [0]\ncontrasts = [["paper_gp", "paper_gp+both"]]\n[methods.paper_gp]\n[methods."paper_gp+both"]\n'
+    (tmp_path / "plan.toml").write_text(text + 'method = "paper_gp+novelty"\n')
+    plan = load_experiment(tmp_path / "plan.toml")
+    store = Store(tmp_path / "runs.sqlite")
+    store.check_settings(plan.settings())
+    for k in range(20):
+        for label, gain in (("paper_gp", 0.0), ("paper_gp+both", 0.1)):
+            job = Job(f"task{k}", label, 0)
+            store.claim(job)
+            store.finish(job, {"status": "done", "r2_test": 0.5 + gain, "complexity": 20, "novelties": "[0.5]"})
+    done = CliRunner().invoke(bench_app, ["table", str(store.path), "--kind", "contrasts", "--json"])
+    assert done.exit_code == 0, done.output
+    rows = {row["measure"]: row for row in json.loads(done.output)}
+    np.testing.assert_allclose(rows["R²"]["Δ"], 0.1)
+    np.testing.assert_allclose(rows["R²"]["paper Δ"], 0.0308, atol=1e-6)
+    assert rows["R²"]["clear"] == "yes" and rows["R²"]["differ"] == 20
+    assert rows["complexity"]["clear"] == "no" and rows["complexity"]["p"] == 1.0
+
+
+def test_a_contrast_of_unknown_methods_is_refused() -> None:
+    with pytest.raises(ParameterError, match="'contrasts' must hold pairs of methods"):
+        experiment_from({"methods": {"linear": {}}, "contrasts": [["linear", "quadratic"]]}, "demo")
+
+
+def test_a_store_without_contrasts_or_without_their_rows_says_so(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    job = Job("task", "linear", 0)
+    store.claim(job)
+    store.finish(job, {"status": "done", "r2_test": 0.5, "complexity": 3, "novelties": "[1.0]"})
+    with pytest.raises(DataError, match="The store has no contrasts"):
+        contrast_table(store.frame(), "whitebox", [])
+    with pytest.raises(DataError, match="No contrast has rows for both"):
+        contrast_table(store.frame(), "whitebox", [["linear", "quadratic"]])
+
+
+@pytest.mark.parametrize("name", ["paper_gp", "paper_mcts"])
+def test_the_arms_of_a_backbone_share_all_but_one_thing_and_run(name: str) -> None:
+    plan = load_experiment(EXPERIMENTS / f"{name}.toml")
+    assert len(plan.methods) == 5 and len(plan.seeds) == 5 and len(plan.tasks) == 133
+    common = ("max_evaluations", "max_complexity", "operators")
+    assert len({json.dumps([spec.options[key] for key in common]) for spec in plan.methods}) == 1
+    part = task_data("feynman_I_12_1", 0, max_train_rows=60)
+    for spec in plan.methods:
+        extra = {key: value for key, value in spec.options.items() if key not in common}
+        assert set(extra) <= {"engine_options", "guidance"} and len(extra) <= 1
+        options = {**spec.options, "max_evaluations": 150}
+        found = find_method(spec.method)(part.X_train, part.y_train, seed=0, budget=60.0, **options)
+        assert found.evaluations is not None and 0 < found.evaluations <= 150
