@@ -108,6 +108,15 @@ def test_the_archive_of_the_control_keeps_terms_at_random() -> None:
     assert terms[0] != terms[1]
 
 
+@pytest.mark.parametrize("is_control", [False, True])
+def test_without_an_archive_screening_is_all_that_is_left(is_control: bool) -> None:
+    guidance = SobolevGuidance(archive_capacity=0)
+    engine = PaperGP(population_size=30, n_offspring=40, is_control=is_control, guidance=guidance)
+    state = evolved(engine)
+    assert state.archive.terms == []
+    assert len(engine.propose(state, np.random.default_rng(1))) <= 40
+
+
 def test_screening_keeps_the_order_within_each_kind() -> None:
     assert screened(["a", "b", "c"], np.array([0.0, 0.5, 0.9]), 3) == ["b", "c", "a"]
     assert screened(["a", "b", "c"], np.array([0.0, 0.0, 0.0]), 2) == ["a", "b"]

@@ -168,7 +168,7 @@ class SobolevGuidance:
         Children bred at most for each one that is fitted: one whose terms do not all qualify is bred again (genetic
         engine). 1 screens nothing.
     archive_capacity : int
-        Terms kept across generations (``paper_gp``).
+        Terms kept across generations (``paper_gp``); 0 for no archive.
     pool_size : int
         Candidates reranked in each round (tree search).
     """

@@ -74,7 +74,8 @@ class PaperGP(Engine[PaperState]):
     is_control : bool
         Whether random numbers replace every novelty.
     guidance : SobolevGuidance, optional
-        Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used.
+        Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used. Without an
+        archive (capacity 0) screening is left.
 
     Examples
     --------
@@ -112,7 +113,7 @@ class PaperGP(Engine[PaperState]):
             binary=tuple(op for op in known if op.arity == 2),
             compared=problem.sample.rows(rows),
             compared_y=problem.y[rows],
-            archive=TermArchive(guidance.archive_capacity, order=guidance.order),
+            archive=TermArchive(max(1, guidance.archive_capacity), order=guidance.order),
         )
 
     def propose(self, state: PaperState, rng: np.random.Generator) -> list[Expression]:
@@ -122,7 +123,7 @@ class PaperGP(Engine[PaperState]):
         forms = self._children(state, rng)
         if self.structural:
             forms += self._structural(state, rng)
-        if self.guidance is not None:
+        if self.guidance is not None and self.guidance.archive_capacity > 0:
             forms += self._extensions(state, self.guidance, rng)
         return [form for form in dict.fromkeys(forms) if form.complexity <= state.problem.max_complexity]
 
