@@ -24,6 +24,7 @@ from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weigh
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.explanation import Explanation
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
@@ -54,29 +55,6 @@ if TYPE_CHECKING:
 TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Which other terms rebuild one term, with what weights, leaving what.
-
-    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with
-    ``residual`` = ν left over.
-    """
-
-    label: str
-    residual: float
-    parts: tuple[tuple[str, float], ...]
-
-    def __str__(self) -> str:
-        if not self.parts:
-            return f"{self.label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
-        parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({label})" for label, w in self.parts)
-        left = f"leaving {self.residual:.1%} unexplained ({self.residual**2:.1%} of its energy)."
-        return f"{self.label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
-
-    def __repr__(self) -> str:
-        return str(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,6 +431,8 @@ def novelty(
     """
     check_tau(tau)
     if is_function_list(equation):
+        if not (y is sigma is sample_weight is None) or intercept != "term":
+            raise ParameterError("Terms that are functions are judged by 'X' alone, the constant a term among others.")
         geometry = Geometry(order, three_weights(weights), coordinates)
         return _of_functions(
             equation, as_sample(X, names), geometry, tau=tau, n_bootstrap=n_bootstrap, random_state=random_state
