@@ -86,7 +86,7 @@ def shorter_spellings(expression: Expression) -> list[Expression]:
     --------
     >>> from sobolev_novelty.parsing import parse
     >>> [str(e) for e in shorter_spellings(parse("2*x0*x1 + 3*x0*x2"))][:1]
-    ['x0*(2*x1 + 3*x2)']
+    ['2*(x0*(x1 + 1.5*x2))']
     """
     spellings = (
         factored(expression),
