@@ -74,8 +74,64 @@ def interval_text(low: float, high: float, estimate: float) -> str:
     --------
     >>> interval_text(0.98231, 1.0341, 1.0), interval_text(0.3, math.inf, 1.0)
     ('0.982 … 1.034', '0.3 … ∞')
+    >>> interval_text(1e-12, 4.0, 2.0)
+    '0 … 4'
     """
-    sides = [abs(end - estimate) for end in (low, high) if math.isfinite(end)]
-    half = max(sides, default=None)
-    ends = (number_text(end, half) if math.isfinite(end) else ("∞" if end > 0 else "−∞") for end in (low, high))
-    return " … ".join(ends)
+    half = max((abs(end - estimate) for end in (low, high) if math.isfinite(end)), default=None)
+    return " … ".join(_end_text(end, half) for end in (low, high))
+
+
+def _end_text(end: float, half: float | None) -> str:
+    if not math.isfinite(end):
+        return "∞" if end > 0 else "−∞"
+    # An end much closer to zero than the last digit is zero, and not a power of ten of its own.
+    return "0" if half is not None and abs(end) < half / 100.0 else number_text(end, half)
+
+
+_POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def typeset(text: str) -> str:
+    """A written number as print has it: a true minus sign and a power of ten, and no place to break the line.
+
+    Examples
+    --------
+    >>> typeset("-1.74e-06").replace(chr(160), " "), typeset("0.5"), typeset("1e+07").replace(chr(160), " ")
+    ('−1.74 × 10⁻⁶', '0.5', '1 × 10⁷')
+    """
+    mantissa, has_exponent, exponent = text.partition("e")
+    power = f"\u00a0×\u00a010{str(int(exponent)).translate(_POWERS)}" if has_exponent else ""
+    return mantissa.replace("-", "−") + power
+
+
+def percent_text(share: float | None, digits: int = 2) -> str:
+    """A share in per cent, never with a power of ten; a no-break space before the sign.
+
+    Examples
+    --------
+    >>> [percent_text(share).replace(chr(160), " ") for share in (1.3, 0.0234, 1e-9, 40.0, 0.0)]
+    ['130 %', '2.3 %', '<0.01 %', '>1000 %', '0 %']
+    """
+    if share is None or not math.isfinite(share):
+        return "–"
+    if 0.0 < share < 1e-4:
+        return "<0.01\u00a0%"
+    return ">1000\u00a0%" if share >= 10.0 else f"{float(f'{100.0 * share:.{digits}g}'):g}\u00a0%"
+
+
+def typeset_interval(low: float, high: float, estimate: float) -> str:
+    """Both ends as print has them, a common power of ten taken out.
+
+    Examples
+    --------
+    >>> typeset_interval(-4.64e-6, 1.1e-6, -1.7e-6).replace(chr(160), " "), typeset_interval(470.0, 520.0, 495.0)
+    ('(−4.6 … 1.1) × 10⁻⁶', '470 … 520')
+    """
+    written = [end.partition("e") for end in interval_text(low, high, estimate).split(" … ")]
+    powers = [int(exponent) for _, _, exponent in written if exponent]
+    if not powers:
+        return " … ".join(typeset(mantissa) for mantissa, _, _ in written)
+    power = max(powers)
+    unit = 10.0**power
+    ends = interval_text(low / unit, high / unit, estimate / unit)
+    return f"({ends.replace('-', '−')}){typeset(f'1e{power}')[1:]}"

@@ -11,7 +11,7 @@ Notation
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,13 +26,15 @@ from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.fit_quality import FitQuality
 from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
+from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
-from sobolev_novelty.render.sentences import summary_of
+from sobolev_novelty.render.sentences import verdict
 from sobolev_novelty.report_source import (
     SampledTerms,
     Source,
@@ -49,6 +51,7 @@ from sobolev_novelty.verdicts import NO_VERDICT, TermVerdict, verdicts_of_factor
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Numbers of a verdict that need a target.
@@ -189,10 +192,15 @@ class NoveltyReport:
         each = zip(found, self.given_intervals, strict=True)
         return tuple(v if interval is None else v.with_interval(*interval) for v, interval in each)
 
+    @cached_property
+    def fit_quality(self) -> FitQuality | None:
+        """R², cross-validated R², residuals and the effect of each term; None without a target."""
+        return self.source.fit_quality() if self.status is Status.OK else None
+
     @property
     def summary(self) -> str:
         """What the verdicts say, in a sentence or two."""
-        return summary_of(self.to_dict())
+        return verdict(self.to_dict())
 
     @property
     def gram(self) -> FloatArray:
@@ -231,9 +239,9 @@ class NoveltyReport:
         if any(verdict.determined is not None for verdict in self.verdicts):
             columns |= {
                 "determined": [verdict.determined for verdict in self.verdicts],
-                "low": _floats(v.interval and v.interval[0] for v in self.verdicts),
-                "high": _floats(v.interval and v.interval[1] for v in self.verdicts),
-                **{name: _floats(getattr(v, name) for v in self.verdicts) for name in TARGET_NUMBERS},
+                "low": floats(v.interval and v.interval[0] for v in self.verdicts),
+                "high": floats(v.interval and v.interval[1] for v in self.verdicts),
+                **{name: floats(getattr(v, name) for v in self.verdicts) for name in TARGET_NUMBERS},
             }
         if self.bootstrap is not None:
             columns |= {
@@ -257,7 +265,7 @@ class NoveltyReport:
             raise ParameterError("The statistics need the rows, which this report has not kept. Give fewer rows.")
         found = collinearity(columns).by_term()
         return pd.DataFrame(
-            {"term": list(self.labels), **found, "bits": _floats(verdict.bits for verdict in self.verdicts)}
+            {"term": list(self.labels), **found, "bits": floats(verdict.bits for verdict in self.verdicts)}
         )
 
     def explain(self, i: int) -> Explanation:
@@ -283,6 +291,7 @@ class NoveltyReport:
             "sentence": self.status.sentence,
             "n_samples": self.n_samples,
             "n_used": self.n_used,
+            "n_judged": self.source.n_judged(),
             "dropped": dict(self.dropped),
             "features": list(self.names),
             "tau": self.tau,
@@ -292,34 +301,35 @@ class NoveltyReport:
             "intercept": self.geometry.intercept,
             "n_qualified": int(self.qualified.sum()),
             "has_target": any(verdict.determined is not None for verdict in self.verdicts),
+            "fit": None if self.fit_quality is None else self.fit_quality.to_dict(),
             "terms": [self._term_dict(i) for i in range(len(self))],
-            "gram": _rows(self.gram) if small else None,
-            "reconstruction": _rows(self.reconstruction) if small else None,
+            "gram": json_rows(self.gram) if small else None,
+            "reconstruction": json_rows(self.reconstruction) if small else None,
             "dimension": self.frame.dimension if self.is_on_lower_dimension and self.frame is not None else None,
             "views": self._views_dict() if self.is_on_lower_dimension else None,
             "notes": [*self.notes, *self.problems],
         }
 
     def _views_dict(self) -> dict[str, list[float | None]]:
-        return {name: [_number(v) for v in self.views[name]] for name in self.views.columns if name != "term"}
+        return {name: [json_number(v) for v in self.views[name]] for name in self.views.columns if name != "term"}
 
     def _term_dict(self, i: int) -> dict[str, Any]:
         has_novelty = self.status is Status.OK
         entry: dict[str, Any] = {
             "term": self.labels[i],
-            "coefficient": _number(self.coefficients[i]),
-            "novelty": _number(self.nu[i]),
-            "inflation": _number(self.inflation[i]),
-            "sensitivity": _number(self.sensitivity[i]),
-            "contribution": _number(self.contribution[i]),
-            "norm": _number(self.lengths[i]),
+            "coefficient": json_number(self.coefficients[i]),
+            "novelty": json_number(self.nu[i]),
+            "inflation": json_number(self.inflation[i]),
+            "sensitivity": json_number(self.sensitivity[i]),
+            "contribution": json_number(self.contribution[i]),
+            "norm": json_number(self.lengths[i]),
             "is_null": bool(self.is_null[i]),
             "qualified": bool(self.qualified[i]) if has_novelty and not np.isnan(self.nu[i]) else None,
-            "verdict": {name: _plain(value) for name, value in asdict(self.verdicts[i]).items()},
+            "verdict": {name: json_value(value) for name, value in asdict(self.verdicts[i]).items()},
         }
         if self.bootstrap is not None:
-            entry["interval"] = [_number(self.bootstrap.lower[i]), _number(self.bootstrap.upper[i])]
-            entry["stability"] = _number(self.bootstrap.stability[i])
+            entry["interval"] = [json_number(self.bootstrap.lower[i]), json_number(self.bootstrap.upper[i])]
+            entry["stability"] = json_number(self.bootstrap.stability[i])
         return entry
 
     def to_json(self, path: str | Path | None = None) -> str:
@@ -335,17 +345,26 @@ class NoveltyReport:
 
         return report_table(self.to_dict(), None if self.terms is None else [t.expression for t in self.terms])
 
-    def plot(self) -> Figure:
-        """Novelty per term with the threshold, and the matrix of who rebuilds whom (matplotlib)."""
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """Novelty per term, who rebuilds whom and, with a target, the fit; only the novelty where ``ax`` is given."""
         from sobolev_novelty.render.figure import report_figure
 
-        return report_figure(self.to_dict())
+        return report_figure(self._drawn(), ax)
+
+    def _drawn(self) -> dict[str, Any]:
+        """What is drawn beside ``to_dict``: statistics, and some rows of the fit."""
+        columns = self.source.columns() if self.status is Status.OK else None
+        statistics = {} if columns is None else collinearity(columns).by_term()
+        return self.to_dict() | {
+            "statistics": {name: [json_number(value) for value in values] for name, values in statistics.items()},
+            "points": None if self.fit_quality is None else json_rows(self.fit_quality.points),
+        }
 
     def to_html(self, path: str | Path | None = None) -> str:
         """One self-contained page, readable on a phone and in the dark; written to ``path`` where one is given."""
         from sobolev_novelty.render.page import report_page
 
-        page = report_page(self.to_dict())
+        page = report_page(self._drawn())
         if path is not None:
             Path(path).write_text(page, encoding="utf-8")
         return page
@@ -358,7 +377,7 @@ class NoveltyReport:
     def _repr_html_(self) -> str:
         from sobolev_novelty.render.page import report_fragment
 
-        return report_fragment(self.to_dict())
+        return report_fragment(self._drawn())
 
 
 @for_every_equation
@@ -567,24 +586,6 @@ def _with_bootstrap(
         found, report.qualified, rng, tau=report.tau, is_free=is_free, n_resamples=n_resamples, on_progress=on_progress
     )
     return replace(report, bootstrap=bootstrap)
-
-
-def _floats(values: Iterable[float | None]) -> FloatArray:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_number(part) for part in value]
-    return _number(value) if isinstance(value, float) else value
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _rows(matrix: FloatArray) -> list[list[float | None]]:
-    return [[_number(value) for value in row] for row in matrix]
 
 
 __all__ = [

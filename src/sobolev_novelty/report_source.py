@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.intervals import Interval, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
@@ -114,6 +115,12 @@ class Source(Protocol):
     def views(self) -> dict[str, FloatArray]:
         """Novelty by values alone, with slopes along the data, and with all slopes; empty without rows."""
 
+    def fit_quality(self) -> FitQuality | None:
+        """How well the equation gives the target; None where there is no target or the rows are not at hand."""
+
+    def n_judged(self) -> int | None:
+        """Rows that the words come from, where these are not all rows used."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkedOut:
@@ -126,6 +133,8 @@ class WorkedOut:
     words: tuple[TermVerdict, ...] = ()
     directions: Frame | None = None
     seen: dict[str, FloatArray] = field(default_factory=dict)
+    quality: FitQuality | None = None
+    judged: int | None = None
 
     def residuals(self) -> Residuals | None:
         """See :class:`Source`."""
@@ -158,6 +167,14 @@ class WorkedOut:
     def views(self) -> dict[str, FloatArray]:
         """See :class:`Source`."""
         return self.seen
+
+    def fit_quality(self) -> FitQuality | None:
+        """See :class:`Source`."""
+        return self.quality
+
+    def n_judged(self) -> int | None:
+        """See :class:`Source`."""
+        return self.judged
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -222,6 +239,15 @@ class SampledTerms:
             for name, kind in kinds.items()
         }
 
+    def fit_quality(self) -> FitQuality | None:
+        """See :class:`Source`."""
+        thin = self.thinned()
+        return None if thin.target is None else fit_quality(thin.terms, thin.sample, thin.target.y, thin.target.weights)
+
+    def n_judged(self) -> int | None:
+        """See :class:`Source`."""
+        return None
+
     def notes(self, status: Status) -> tuple[str, ...]:
         """See :class:`Source`."""
         n_finite = np.zeros(0, dtype=np.int64)
@@ -239,7 +265,10 @@ class SampledTerms:
         words = thin.verdicts() if status is Status.OK else ()
         frame = thin.frame()
         seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
-        return WorkedOut(known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen)
+        return WorkedOut(
+            known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen,
+            thin.fit_quality() if status is Status.OK else None, None if thin is self else thin.signatures().n_used,
+        )  # fmt: skip
 
     def thinned(self) -> SampledTerms:
         """The same on evenly spaced rows, few enough for what is asked of single rows."""

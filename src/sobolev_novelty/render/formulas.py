@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 
 from sobolev_novelty.errors import SobolevError
@@ -19,8 +20,13 @@ def read_formula(text: str) -> Expression | None:
     return expression if str(expression) == text else None
 
 
-def short_formula(text: object) -> str:
+def short_formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     """A label with the numbers of a formula in four digits; other text stays as it is.
+
+    Parameters
+    ----------
+    widths : mapping, optional
+        |number| -> half-width of its interval: such a number has the digits that the interval allows.
 
     Examples
     --------
@@ -28,4 +34,6 @@ def short_formula(text: object) -> str:
     ('2.123*sin(x0)', 'term 0.123456789')
     """
     expression = read_formula(str(text))
-    return str(text) if expression is None else short_text(expression)
+    if expression is None:
+        return str(text)
+    return short_text(expression, [(widths or {}).get(abs(constant)) for constant in expression.constants])

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sobolev_novelty.convert import to_latex
+from sobolev_novelty.digits import percent_text
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.render.sentences import Data, novelty_text, number, plain
+from sobolev_novelty.render.words import coefficient_text
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
@@ -14,8 +16,10 @@ _SPECIAL = {
     "<": r"\textless{}", ">": r"\textgreater{}", "`": r"\textasciigrave{}",
 }  # fmt: skip
 
+#: Heads of the columns that a target adds: the word, and the standard error of the coefficient.
+TARGET_HEAD = r"& Determined & Error [\%] "
 #: What is not a word on a term.
-_DISTINCT = {"constant": "--", "unknown": "--"}
+_NO_WORD = {"constant": "--", "unknown": "--", None: "--"}
 
 
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
@@ -33,19 +37,21 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> print(report.latex_table().splitlines()[2])
-    Term & $b$ & $\nu$ & $1/\nu^2$ & Contribution & Distinct \\
+    Term & $b$ & $\nu$ & $1/\nu^2$ & Contribution & Distinct & Needed \\
     """
+    has_target = data["has_target"]
     has_interval = any("interval" in term for term in data["terms"])
     interval_head = "& 95\\,\\% interval " if has_interval else ""
     lines = [
-        f"\\begin{{tabular}}{{lrr{'c' if has_interval else ''}rrc}}",
+        f"\\begin{{tabular}}{{lrr{'c' if has_interval else ''}rrcc{'cr' if has_target else ''}}}",
         r"\toprule",
-        f"Term & $b$ & $\\nu$ {interval_head}& $1/\\nu^2$ & Contribution & Distinct \\\\",
+        f"Term & $b$ & $\\nu$ {interval_head}& $1/\\nu^2$ & Contribution & Distinct & Needed "
+        f"{TARGET_HEAD if has_target else ''}\\\\",
         r"\midrule",
     ]
     for i, term in enumerate(data["terms"]):
         label = escape(term["term"]) if expressions is None else f"${to_latex(expressions[i])}$"
-        lines.append(f"{label} & {' & '.join(_cells(term, has_interval))} \\\\")
+        lines.append(f"{label} & {' & '.join(_cells(term, has_interval, has_target))} \\\\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
@@ -60,19 +66,22 @@ def escape(text: object) -> str:
     return "".join(_SPECIAL.get(character, character) for character in plain(text))
 
 
-def _cells(term: Data, has_interval: bool) -> list[str]:
+def _cells(term: Data, has_interval: bool, has_target: bool) -> list[str]:
     nu = term["novelty"]
-    cells = [_number(term["coefficient"]), "--" if nu is None else f"${novelty_text(nu)}$"]
+    cells = [_number(coefficient_text(term)), "--" if nu is None else f"${novelty_text(nu)}$"]
     if has_interval:
         low, high = term["interval"]
         cells.append(f"$[{novelty_text(low)},\\,{novelty_text(high)}]$")
-    inflation = r"$\infty$" if nu == 0.0 else _number(term["inflation"], 3)
-    distinct = "no" if term["is_null"] else _DISTINCT.get(term["verdict"]["distinct"], term["verdict"]["distinct"])
-    return [*cells, inflation, _number(term["contribution"], 3), distinct]
+    inflation = r"$\infty$" if nu == 0.0 else _number(number(term["inflation"], 3))
+    found = term["verdict"] | ({"distinct": "no"} if term["is_null"] else {})
+    questions = ("distinct", "needed", "determined") if has_target else ("distinct", "needed")
+    words = [_NO_WORD.get(found[question], found[question]) for question in questions]
+    error = [f"${percent_text(1.0 / found['t']).rstrip('%').strip()}$" if found["t"] else "--"] if has_target else []
+    return [*cells, inflation, _number(number(term["contribution"], 3)), *words, *error]
 
 
-def _number(value: float | None, digits: int = 4) -> str:
-    if value is None:
+def _number(text: str) -> str:
+    mantissa, has_exponent, exponent = text.partition("e")
+    if text == "–":
         return "--"
-    mantissa, has_exponent, exponent = number(value, digits).partition("e")
     return f"${mantissa} \\times 10^{{{int(exponent)}}}$" if has_exponent else f"${mantissa}$"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from html import escape
 
 from sobolev_novelty.expression import Expression
@@ -21,12 +22,19 @@ _GREEK_NAMES = (
 )
 _GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 
+_WORD = re.compile(r"(?:<m(?:sup|sub|row)>)*<mi>[^<]{2,}")
+
 #: Markup and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 9 one thing.
 _Piece = tuple[str, int]
 
 
-def formula(text: object) -> str:
+def formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     """HTML for a formula, one ``<math>`` per summand so that lines can break between them; other text stays text.
+
+    Parameters
+    ----------
+    widths : mapping, optional
+        |number| -> half-width of its interval, see :func:`sobolev_novelty.render.formulas.short_formula`.
 
     Examples
     --------
@@ -38,10 +46,9 @@ def formula(text: object) -> str:
     expression = read_formula(str(text))
     if expression is None or len(expression) > MAX_NODES:
         return f"<code>{escape(plain(text))}</code>"
-    summands = _summands(expression)
     pieces = []
-    for k, (sign, summand) in enumerate(summands):
-        markup = summand.fold(_leaf, _node)
+    for k, (sign, summand) in enumerate(_summands(expression)):
+        markup = summand.fold(partial(_leaf, widths=widths or {}), _node)
         body = _within(markup, 2) if k else markup[0]
         lead = f'<mo form="infix">{"−" if sign < 0 else "+"}</mo>' if k else ""
         pieces.append(f"<math>{lead}{body}</math>")
@@ -58,9 +65,9 @@ def _summands(expression: Expression) -> list[tuple[int, Expression]]:
     return [(1, expression), *reversed(summands)]
 
 
-def _leaf(token: float | str) -> _Piece:
+def _leaf(token: float | str, widths: Mapping[float, float]) -> _Piece:
     if isinstance(token, float):
-        mantissa, has_exponent, exponent = number(token).partition("e")
+        mantissa, has_exponent, exponent = number(token, half_width=widths.get(abs(token))).partition("e")
         minus = "<mo>−</mo>" if mantissa.startswith("-") else ""
         markup = f"{minus}<mn>{mantissa.lstrip('-')}</mn>"
         if has_exponent:
@@ -105,12 +112,9 @@ def _node(op: Operator, args: tuple[_Piece, ...]) -> _Piece:
 
 def _product(args: tuple[_Piece, ...]) -> _Piece:
     left, right = _within(args[0], 2), _within(args[1], 3 if args[1][1] == 3 else 2)
-    # A number before a letter needs no sign; before a number or a bracket it does.
-    sign = (
-        "<mo>·</mo>"
-        if right.startswith(("<mn>", "<mrow><mo", "<msup><mn>")) or not left.endswith("</mn>")
-        else "<mo>&#x2062;</mo>"
-    )
+    # A number before a letter needs no sign; before a number, a bracket or a word it does.
+    needs_sign = right.startswith(("<mn>", "<mrow><mo", "<msup><mn>")) or _WORD.match(right)
+    sign = "<mo>·</mo>" if needs_sign or not left.endswith("</mn>") else "<mo>&#x2062;</mo>"
     return f"{left}{sign}{right}", 2
 
 

@@ -8,9 +8,10 @@ Notation
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Callable
 from typing import Any
 
-from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
+from sobolev_novelty.digits import DEFAULT_DIGITS, number_text, typeset
 from sobolev_novelty.render.formulas import short_formula
 
 Data = dict[str, Any]
@@ -116,55 +117,112 @@ def is_low(term: Data) -> bool:
     return not term["is_null"] and term["verdict"]["distinct"] in ("partly", "no")
 
 
+#: The questions, and the word of each that speaks for a term.
+_QUESTIONS = {"distinct": "yes", "needed": "yes", "determined": "yes"}
+
+#: Writes the name of a term: as text, or as a page sets it.
+Write = Callable[[object], str]
+
+
 def headline(data: Data) -> str:
-    """The verdict in a few words; the intercept is not counted.
+    """The verdict in a few words: how many terms pass every question that was asked; the intercept is not counted.
 
     Examples
     --------
-    >>> terms = [{"is_null": False, "verdict": {"distinct": word}} for word in ("yes", "no", "yes", "constant")]
-    >>> headline({"status": "ok", "terms": terms})
-    '2 of 3 terms are distinct'
+    >>> words = [("yes", "yes"), ("no", "yes"), ("yes", "yes"), ("constant", "constant")]
+    >>> terms = [{"is_null": False, "verdict": {"distinct": d, "needed": n}} for d, n in words]
+    >>> headline({"status": "ok", "has_target": False, "terms": terms})
+    '2 of 3 terms are distinct and needed'
     """
     if data["status"] != "ok":
         return "No verdict: no novelty could be computed"
-    words = [term_verdict(term) for term in data["terms"]]
-    judged = [word for word in words if word != "intercept"]
-    m, k = len(judged), judged.count("distinct")
+    judged = _judged(data)
+    m, k = len(judged), n_good(data)
     if m == 0:
         return "The equation is constant on these rows"
     if m == 1:
-        return f"The only term {'besides the intercept ' if len(words) > 1 else ''}is {'' if k else 'not '}distinct"
+        besides = "besides the intercept " if len(data["terms"]) > 1 else ""
+        return f"The only term {besides}is {_passes_and_fails(data, judged[0])}"
+    words = _joined(_asked(data))
     if k == m:
-        return f"{'Both' if m == 2 else f'All {m}'} terms are distinct"
-    return f"{k or 'None'} of {'the ' if not k else ''}{m} terms {'is' if k <= 1 else 'are'} distinct"
+        return f"{'Both' if m == 2 else f'All {m}'} terms are {words}"
+    if k:
+        return f"{k} of {m} terms {'is' if k == 1 else 'are'} {words}"
+    missed = [question for question in _asked(data) if not any(_passes(term, question) for term in judged)]
+    return f"None of the {m} terms is {missed[0] if missed else f'{words} at once'}"
 
 
-def verdict(data: Data) -> str:
-    """The verdict in words: how many terms are distinct, and what is to be said of the others."""
-    return summary_of(data)
+def n_good(data: Data) -> int:
+    """Terms that pass every question that was asked."""
+    return sum(all(_passes(term, question) for question in _asked(data)) for term in _judged(data))
 
 
-def summary_of(data: Data) -> str:
-    """What the verdicts say, in a few sentences: distinct, then needed, then determined."""
+def _asked(data: Data) -> list[str]:
+    return list(_QUESTIONS) if data["has_target"] else ["distinct", "needed"]
+
+
+def _judged(data: Data) -> list[Data]:
+    return [term for term in data["terms"] if term_verdict(term) != "intercept"]
+
+
+def _passes(term: Data, question: str) -> bool:
+    return not term["is_null"] and term["verdict"][question] == _QUESTIONS[question]
+
+
+def _passes_and_fails(data: Data, term: Data) -> str:
+    good = [question for question in _asked(data) if _passes(term, question)]
+    bad = [question for question in _asked(data) if question not in good]
+    if not good:
+        return f"neither {' nor '.join(bad)}"
+    return _joined(good) + (f", but not {_joined(bad, 'or')}" if bad else "")
+
+
+def _joined(words: list[str], last: str = "and") -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+
+
+def verdict(data: Data, write: Write | None = None) -> str:
+    """What the verdicts say, in a few sentences: distinct, then needed, then determined.
+
+    Parameters
+    ----------
+    write : callable, optional
+        Writes the name of a term; by default as text of at most 40 characters.
+    """
     if data["status"] != "ok":
         return f"{headline(data)}. {data['sentence']}"
-    parts = [*_distinct_sentences(data), *_needed_sentences(data), *_determined_sentences(data)]
-    first, *rest = [headline(data), *parts]
-    return f"{first}{'; ' if rest else '.'}{' '.join(rest)}"
+    parts = rest_of_verdict(data, write)
+    return f"{headline(data)}{'; ' if parts else '.'}{' '.join(parts)}"
+
+
+def rest_of_verdict(data: Data, write: Write | None = None) -> list[str]:
+    """The sentences after the headline; the first begins with a small letter."""
+    write = write or (lambda label: shorten(label, 40))
+    idle, loose = _with_word(data, "needed", "no"), _with_word(data, "determined", "no", "flat", "one-sided")
+    if data["has_target"] and idle and idle == loose:
+        whose = "its coefficient is" if len(idle) == 1 else "their coefficients are"
+        last = [
+            *_needed_sentences(data, write, idle=[]),
+            f"{_capital(_listed(idle, write))} {_is(idle)} not needed, the fit is as good without, and {whose} not "
+            "determined by the data.",
+        ]
+    else:
+        last = [*_needed_sentences(data, write, idle), *_determined_sentences(data, write, loose)]
+    return [*_distinct_sentences(data, write), *last]
 
 
 def _with_word(data: Data, question: str, *words: str) -> list[Data]:
-    return [t for t in data["terms"] if not t["is_null"] and t["verdict"][question] in words]
+    return [t for t in _judged(data) if not t["is_null"] and t["verdict"].get(question) in words]
 
 
-def _distinct_sentences(data: Data) -> list[str]:
+def _distinct_sentences(data: Data, write: Write) -> list[str]:
     null = [term for term in data["terms"] if term["is_null"]]
     low = _with_word(data, "distinct", "partly", "no")
-    judged = [term for term in data["terms"] if term_verdict(term) not in ("intercept", "null")]
+    judged = [term for term in _judged(data) if not term["is_null"]]
     few, fast = _with_word(data, "distinct", "few rows"), _with_word(data, "distinct", "unresolved")
     said = []
     if low:
-        whom = "each" if len(low) == len(judged) else _listed(low)
+        whom = "each" if len(low) == len(judged) else _listed(low, write)
         partly = " in part" if all(term["verdict"]["distinct"] == "partly" for term in low) else ""
         said.append(f"{whom} can be imitated{partly} by the other terms.")
     elif len(judged) > 1 and not (few or fast or null):
@@ -172,46 +230,49 @@ def _distinct_sentences(data: Data) -> list[str]:
     elif len(judged) == 1 and not (few or fast or null):
         said.append("there is no other that could imitate it.")
     if null:
-        said.append(f"{_listed(null)} {_is(null)} zero on every row used.")
+        said.append(f"{_listed(null, write)} {_is(null)} zero on every row used.")
     for term in few:
         rows = max(1, round(term["verdict"]["rows"] or 1.0))
-        said.append(f"{_listed([term])} rests on {rows} of {data['n_used']:,} rows.")
+        said.append(f"{_listed([term], write)} rests on {rows} of {data['n_used']:,} rows.")
     if fast:
-        said.append(f"{_listed(fast)} {'changes' if len(fast) == 1 else 'change'} faster than the rows can show.")
+        said.append(
+            f"{_listed(fast, write)} {'changes' if len(fast) == 1 else 'change'} faster than the rows can show."
+        )
     return [said[0], *(_capital(part) for part in said[1:])] if said else []
 
 
-def _needed_sentences(data: Data) -> list[str]:
+def _needed_sentences(data: Data, write: Write, idle: list[Data]) -> list[str]:
     said = []
-    idle, little = _with_word(data, "needed", "no"), _with_word(data, "needed", "little")
-    shared = _with_word(data, "needed", "shared")
-    has_target = data["has_target"]
-    if idle and has_target:
-        said.append(f"{_capital(_listed(idle))} {_is(idle)} not needed: the fit is as good without.")
+    little, shared = _with_word(data, "needed", "little"), _with_word(data, "needed", "shared")
+    if idle and data["has_target"]:
+        said.append(f"{_capital(_listed(idle, write))} {_is(idle)} not needed: the fit is as good without.")
     elif idle:
-        said.append(f"Without {_listed(idle)} the prediction changes by less than 1 % of its spread.")
+        said.append(f"Without {_listed(idle, write)} the prediction changes by less than 1 % of its spread.")
     if little:
-        said.append(f"{_capital(_listed(little))} {_is(little)} real but small: below 1 % of the prediction's spread.")
+        said.append(
+            f"{_capital(_listed(little, write))} {_is(little)} real but small: below 1 % of the prediction's spread."
+        )
     if shared:
-        said.append(f"Of {_listed(shared)} one can be spared, but not all.")
-    doubtful = _with_word(data, "distinct", "few rows", "unresolved") or any(term["is_null"] for term in data["terms"])
-    if not said and not doubtful and len(_with_word(data, "needed", "yes")) > 1:
+        said.append(f"Of {_listed(shared, write)} one can be spared, but not all.")
+    needed, judged = _with_word(data, "needed", "yes"), _judged(data)
+    if 1 < len(needed) == len(judged) > n_good(data):
         said.append("Each is needed.")
     return said
 
 
-def _determined_sentences(data: Data) -> list[str]:
+def _determined_sentences(data: Data, write: Write, loose: list[Data]) -> list[str]:
     if not data["has_target"]:
         return []
-    loose = _with_word(data, "determined", "no", "flat", "one-sided")
     known = [1.0 / t["verdict"]["t"] for t in _with_word(data, "determined", "yes") if t["verdict"]["t"]]
     if loose:
         which = "The coefficient of" if len(loose) == 1 else "The coefficients of"
-        return [f"{which} {_listed(loose)} {_is(loose)} not determined by the data."]
+        return [f"{which} {_listed(loose, write)} {_is(loose)} not determined by the data."]
     if not known:
         return []
-    whose = "Its coefficient is" if len(known) == 1 else "All coefficients are"
-    return [f"{whose} determined ({_errors(min(known), max(known))})."]
+    how_well = _errors(min(known), max(known))
+    if len(known) == 1:
+        return [f"Its coefficient is determined (standard error {how_well})."]
+    return [f"All coefficients are determined (standard errors {how_well})."]
 
 
 def _errors(low: float, high: float) -> str:
@@ -220,12 +281,12 @@ def _errors(low: float, high: float) -> str:
     Examples
     --------
     >>> _errors(0.0234, 0.31), _errors(1e-7, 1e-5)
-    ('standard errors of 2 to 30 %', 'standard errors below 0.1 %')
+    ('of 2 to 30 %', 'below 0.1 %')
     """
     if high < 0.001:
-        return "standard errors below 0.1 %"
+        return "below 0.1 %"
     first, last = (float(f"{100 * max(share, 0.001):.1g}") for share in (low, high))
-    return f"standard error of {last:g} %" if first == last else f"standard errors of {first:g} to {last:g} %"
+    return f"of {last:g} %" if first == last else f"of {first:g} to {last:g} %"
 
 
 def _is(terms: list[Data]) -> str:
@@ -236,8 +297,8 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _listed(terms: list[Data], at_most: int = 3) -> str:
-    names = [shorten(term["term"], 40) for term in terms[:at_most]]
+def _listed(terms: list[Data], write: Write, at_most: int = 3) -> str:
+    names = [write(term["term"]) for term in terms[:at_most]]
     if len(terms) > at_most:
         names.append(f"{len(terms) - at_most} more")
     return f"the term {names[0]}" if len(names) == 1 else f"the terms {', '.join(names[:-1])} and {names[-1]}"
@@ -305,10 +366,45 @@ def _factor(label: str) -> str:
 def rows_text(data: Data) -> str:
     """How many rows were used, and why others were not."""
     n, used = data["n_samples"], data["n_used"]
+    said = f"All {n:,} rows were used" if used == n and not data["dropped"] else f"{used:,} of {n:,} rows were used"
+    said += f"; the words come from {data['n_judged']:,} of them, evenly spaced." if data["n_judged"] else "."
     if not data["dropped"]:
-        return f"All {n:,} rows were used." if used == n else f"{used:,} of {n:,} rows were used."
+        return said
     reasons = "; ".join(f"{count:,} because {plain(reason)}" for reason, count in data["dropped"].items())
-    return f"{used:,} of {n:,} rows were used. Not used: {reasons}."
+    return f"{said} Not used: {reasons}."
+
+
+def fit_text(data: Data) -> str:
+    """How well the equation gives the target, in a sentence; empty without one.
+
+    Examples
+    --------
+    >>> fit_text({"fit": {"r2": 0.97123, "refitted_r2": 0.9714, "cv_r2": 0.9688, "rmse": 1.2345, "n_rows": 100}})
+    'R² 0.9712 as given, 0.9714 with refitted coefficients, 0.9688 cross-validated; rms residual 1.23.'
+    """
+    fit = data["fit"]
+    if not fit:
+        return ""
+    checked = "" if fit["cv_r2"] is None else f", {r2_text(fit['cv_r2'])} cross-validated"
+    return (
+        f"R² {r2_text(fit['r2'])} as given, {r2_text(fit['refitted_r2'])} with refitted coefficients{checked}; "
+        f"rms residual {number(fit['rmse'], 3)}."
+    )
+
+
+def r2_text(value: float | None) -> str:
+    """R² with four decimals, so that values near 1 can be told apart; far below 0 to two digits.
+
+    Examples
+    --------
+    >>> r2_text(0.98765), r2_text(1.0), r2_text(0.99999), r2_text(-123.4), r2_text(None)
+    ('0.9877', '1', '>0.9999', '−120', '–')
+    """
+    if value is None:
+        return "–"
+    if value < -1.0:
+        return typeset(f"{float(f'{value:.2g}'):g}")
+    return ("1" if value == 1.0 else ">0.9999") if value > 0.99995 else f"{value:.4f}".replace("-", "−")
 
 
 def geometry_text(data: Data) -> str:
@@ -320,4 +416,7 @@ def geometry_text(data: Data) -> str:
     where = f" along {along}" if data["order"] else ""
     weights = data["weights"]
     unequal = "" if all(w == 1.0 for w in weights) else f", weights {', '.join(number(w) for w in weights)}"
-    return f"order {data['order']}: {measured}{where}{unequal}"
+    # Where inputs lie on a curve the words take slopes along it, whatever the numbers beside them do.
+    is_default = data["order"] == 1 and data["coordinates"] == "standardized" and not unequal
+    words = "; for the words, slopes along the data only" if data["views"] and is_default else ""
+    return f"order {data['order']}: {measured}{where}{unequal}{words}"

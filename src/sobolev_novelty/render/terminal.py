@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from rich import box
@@ -11,9 +12,11 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from sobolev_novelty.digits import percent_text
 from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.sentences import (
     Data,
+    fit_text,
     geometry_text,
     is_low,
     novelty_text,
@@ -22,22 +25,24 @@ from sobolev_novelty.render.sentences import (
     rebuilt_text,
     rows_text,
     shorten,
-    term_verdict,
     threshold_text,
     verdict,
 )
+from sobolev_novelty.render.words import (
+    Word,
+    coefficient_text,
+    determined_word,
+    digits_of_equation,
+    distinct_word,
+    needed_word,
+)
 
-#: Cells of the bar that shows ν, on wide and on narrow terminals.
-WIDE_BAR, NARROW_BAR = 20, 10
+#: Cells of the bar that shows ν at most and at least; it gives way to the terms, and there is none where it must.
+WIDE_BAR, NARROW_BAR = 20, 6
+#: The terms get no more room than this at the cost of the bar.
+MAX_TERM_WIDTH = 48
 #: At most this many low terms are explained below the table.
 MAX_EXPLAINED = 6
-
-_MARK = {
-    "distinct": "✓", "partly distinct": "~", "imitated": "✗", "few rows": "!", "unresolved": "!", "intercept": "·",
-    "null": "∅", "no verdict": "?",
-}  # fmt: skip
-_STYLE = dict.fromkeys(_MARK, "yellow") | {"distinct": "cyan", "intercept": "dim", "no verdict": "dim"}
-
 
 def report_text(data: Data, width: int | None = None) -> str:
     """The report as plain text, without colour codes.
@@ -77,87 +82,109 @@ def report_table(data: Data, width: int = 100) -> Group:
     """
     parts: list[Text | Table] = []
     if data["expression"] is not None:
-        parts.append(Text(plain(short_formula(data["expression"])), style="bold", overflow="fold"))
+        parts.append(Text(plain(short_formula(data["expression"], digits_of_equation(data))), style="bold", overflow="fold"))
     if data["terms"]:
-        parts.append(_table(data, _Layout.of(data, width)))
+        parts.append(_table(data, max(width, 40)))
     parts.append(Text(verdict(data), style="bold"))
     parts += _explanations(data)
     parts += _views(data)
     parts += [Text(f"Note: {plain(note)}", style="yellow") for note in data["notes"]]
-    footer = f"{rows_text(data)} Distinct: ν above {threshold_text(data)}, intercept free; {geometry_text(data)}."
-    parts.append(Text(footer, style="dim"))
+    footer = f"{fit_text(data)} {rows_text(data)} Distinct: free ν above {threshold_text(data)}, intercept free; {geometry_text(data)}."
+    parts.append(Text(footer.strip(), style="dim"))
     return Group(*parts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
-    """Which columns fit."""
+class _Column:
+    """One column of the table: its head, and its cell for the i-th term."""
 
-    has_interval: bool
-    has_sizes: bool  # inflation and contribution
-    bar: int
-    has_words: bool  # the verdict as words, not only as a mark
-
-    @classmethod
-    def of(cls, data: Data, width: int) -> _Layout:
-        has_interval = width >= 70 and any("interval" in term for term in data["terms"])
-        room = width - (22 if has_interval else 0)
-        return cls(has_interval, room >= 120, WIDE_BAR if room >= 90 else NARROW_BAR, room >= 70)
+    head: str
+    cell: Callable[[int, Data], Text]
+    is_right: bool = False
 
 
-def _table(data: Data, layout: _Layout) -> Table:
+def _table(data: Data, width: int) -> Table:
+    columns = _columns(data, width)
+    rows = [[column.cell(i, term) for column in columns] for i, term in enumerate(data["terms"])]
+    heads = [column.head for column in columns]
+    # Two characters between columns; the terms are the only column that folds.
+    taken = sum(2 + max(len(text) for text in [head, *(row[k].plain for row in rows)]) for k, head in enumerate(heads))
+    labels = [Text(shorten(term["term"], 120)) for term in data["terms"]]
+    wanted = min(max(4, *(len(label) for label in labels)), MAX_TERM_WIDTH)
+    bar = min(width - taken - wanted - 7 - len(str(len(labels) - 1)), WIDE_BAR)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("#", justify="right", style="dim", no_wrap=True)
     table.add_column("term", overflow="fold")
-    table.add_column("coefficient" if layout.has_sizes else "coeff.", justify="right", no_wrap=True)
-    table.add_column("ν", justify="right", no_wrap=True)
-    table.add_column("free", justify="right", no_wrap=True)
-    table.add_column(f"0{' ' * (layout.bar - 2)}1", no_wrap=True)
-    if layout.has_interval:
-        table.add_column("95 % interval", no_wrap=True)
-        table.add_column("holds", justify="right", no_wrap=True)
-    if layout.has_sizes:
-        table.add_column("1/ν²", justify="right", no_wrap=True)
-        table.add_column("contribution", justify="right", no_wrap=True)
-    table.add_column("distinct" if layout.has_words else "", no_wrap=True)
-    if layout.has_words:
-        table.add_column("needed", no_wrap=True)
-        if data["has_target"]:
-            table.add_column("determined", no_wrap=True)
+    if bar >= NARROW_BAR:
+        table.add_column(f"0{' ' * (bar - 2)}1", no_wrap=True)
+    for column in columns:
+        table.add_column(column.head, justify="right" if column.is_right else "left", no_wrap=True)
     for i, term in enumerate(data["terms"]):
-        table.add_row(*_cells(i, term, data["tau"], layout), *_other_words(term, data["has_target"], layout))
+        drawn = [_bar(term["verdict"]["novelty"], data["tau"], _style(distinct_word(term)), bar)]
+        table.add_row(Text(str(i)), labels[i], *(drawn if bar >= NARROW_BAR else []), *rows[i])
     return table
 
 
-def _cells(i: int, term: Data, tau: float, layout: _Layout) -> list[Text]:
-    word = term_verdict(term)
-    style = _STYLE[word]
-    cells = [
-        Text(str(i)),
-        Text(shorten(term["term"], 120)),
-        Text(number(term["coefficient"])),
-        Text(novelty_text(term["novelty"])),
-        Text(novelty_text(term["verdict"]["novelty"]), style=style),
-        _bar(term["verdict"]["novelty"], tau, style, layout.bar),
+def _columns(data: Data, width: int) -> list[_Column]:
+    """Those that fit, without the terms and the bar."""
+    has_interval = width >= 70 and any("interval" in term for term in data["terms"])
+    room = width - (22 if has_interval else 0)
+    has_sizes, has_words = room >= 120, room >= 70  # inflation and contribution; words and not only marks
+    columns = [
+        _Column("coefficient" if has_sizes else "coeff.", lambda _, term: Text(coefficient_text(term)), True),
     ]
-    if layout.has_interval:
-        low, high = term["interval"]
-        cells += [Text(f"{novelty_text(low)} – {novelty_text(high)}"), Text(f"{term['stability']:.0%}")]
-    if layout.has_sizes:
-        cells += [Text(_inflation(term)), Text(number(term["contribution"], 3))]
-    return [*cells, Text(f"{_MARK[word]} {word}" if layout.has_words else _MARK[word], style=style)]
+    if width >= 60:  # the words do not need it
+        columns.append(_Column("ν", lambda _, term: Text(novelty_text(term["novelty"])), True))
+    if has_interval:
+        columns += [
+            _Column("95 % interval", lambda _, term: Text(" – ".join(novelty_text(end) for end in term["interval"]))),
+            _Column("holds", lambda _, term: Text(f"{term['stability']:.0%}"), True),
+        ]
+    if has_sizes:
+        columns += [
+            _Column("1/ν²", lambda _, term: Text(_inflation(term)), True),
+            _Column("contribution", lambda _, term: Text(number(term["contribution"], 3)), True),
+        ]
+    free = _Column(
+        "free ν", lambda _, term: Text(novelty_text(term["verdict"]["novelty"]), _style(distinct_word(term))), True
+    )
+    if not has_words:
+        marks = _Column("d n d" if data["has_target"] else "d n", lambda _, term: _marks(term, data["has_target"]))
+        return [*columns, free, marks]
+    columns += [
+        free,
+        _Column("distinct", lambda _, term: _distinct(term)),
+        _Column("needed", lambda _, term: _needed(term)),
+    ]
+    return [*columns, _Column("determined", lambda _, term: _determined(term))] if data["has_target"] else columns
 
 
-def _other_words(term: Data, has_target: bool, layout: _Layout) -> list[Text]:
-    if not layout.has_words:
-        return []
-    found = term["verdict"]
-    if found["needed"] in ("constant", "unknown"):
-        return [Text("–", style="dim")] * (1 + has_target)
-    words = [f"{found['needed']} {number(100 * found['loss'], 3)} %"]
-    if has_target:
-        words.append(f"{found['determined']} ±{number(100 / found['t'], 2)} %" if found["t"] else "no")
-    return [Text(word, style="" if word.startswith("yes") else "yellow") for word in words]
+def _style(word: Word) -> str:
+    return "dim" if word.is_good is None else "cyan" if word.is_good else "yellow"
+
+
+def _distinct(term: Data) -> Text:
+    word, said = distinct_word(term), term["verdict"]["distinct"]
+    text = "zero" if term["is_null"] else {"constant": "intercept", "unknown": ""}.get(said, said)
+    return Text(f"{word.mark} {text}".rstrip(), style=_style(word))
+
+
+def _marks(term: Data, has_target: bool) -> Text:
+    words = [distinct_word(term), needed_word(term), *([determined_word(term)] if has_target else [])]
+    return Text(" ").join(Text(word.mark, style=_style(word)) for word in words)
+
+
+def _needed(term: Data) -> Text:
+    word = needed_word(term)
+    text = word.mark if word.is_good is None else f"{word.mark} {term['verdict']['needed']} {word.number}"
+    return Text(text, style=_style(word))
+
+
+def _determined(term: Data) -> Text:
+    word, found = determined_word(term), term["verdict"]
+    error = f" ±{percent_text(1.0 / found['t'])}" if found["t"] else ""
+    text = word.mark if word.is_good is None else f"{word.mark} {found['determined']}{error}"
+    return Text(text, style=_style(word))
 
 
 def _inflation(term: Data) -> str:

@@ -1,0 +1,112 @@
+"""The three words on a term, each with its mark, whether it is good, and its number; shared by all that show a report."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sobolev_novelty.digits import number_text, percent_text, typeset_interval
+from sobolev_novelty.render.sentences import BADGES, Data, novelty_text, term_verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word on a term.
+
+    Parameters
+    ----------
+    text : str
+        For a person.
+    mark : str
+        One character.
+    is_good : bool or None
+        None where nothing is judged.
+    number : str
+        What the word comes from; empty where there is nothing.
+    """
+
+    text: str
+    mark: str
+    is_good: bool | None
+    number: str = ""
+
+    @property
+    def kind(self) -> str:
+        """Class of the style sheet: high, low or none."""
+        return "none" if self.is_good is None else "high" if self.is_good else "low"
+
+
+_MARKS = {
+    "distinct": "✓", "partly distinct": "~", "imitated": "✗", "few rows": "!", "unresolved": "!", "intercept": "·",
+    "null": "∅", "no verdict": "?",
+}  # fmt: skip
+_LONG = {"few rows": "on few rows", "unresolved": "too fast for rows", "null": "zero on all rows"}
+_NEEDED = {"yes": ("needed", "✓"), "little": ("small", "~"), "shared": ("shared", "~"), "no": ("not needed", "✗")}
+_DETERMINED = {
+    "yes": ("determined", "✓"), "no": ("not determined", "✗"), "one-sided": ("one-sided", "~"), "flat": ("flat", "✗"),
+}  # fmt: skip
+_NOTHING = Word("–", "–", None)
+
+
+def distinct_word(term: Data) -> Word:
+    """Whether other terms can imitate it; its number is ν with a free intercept.
+
+    Examples
+    --------
+    >>> distinct_word({"is_null": False, "verdict": {"distinct": "yes", "novelty": 0.671}})
+    Word(text='distinct', mark='✓', is_good=True, number='ν 0.671')
+    """
+    word = term_verdict(term)
+    is_good = None if word in ("intercept", "no verdict") else word == BADGES["yes"]
+    nu = term["verdict"]["novelty"]
+    return Word(_LONG.get(word, word), _MARKS[word], is_good, "" if nu is None else f"ν {novelty_text(nu)}")
+
+
+def needed_word(term: Data) -> Word:
+    """What is lost without it; its number is the share of the prediction's spread."""
+    found = term["verdict"]
+    if found["needed"] not in _NEEDED:
+        return _NOTHING
+    text, mark = _NEEDED[found["needed"]]
+    with_whom = "" if found["partner"] is None else f" with {found['partner']}"
+    return Word(text + with_whom, mark, found["needed"] == "yes", percent_text(found["loss"]))
+
+
+def determined_word(term: Data) -> Word:
+    """Whether the data fix its coefficient; its number is the interval of the coefficient, refitted."""
+    found = term["verdict"]
+    if found["determined"] not in _DETERMINED:
+        return _NOTHING
+    text, mark = _DETERMINED[found["determined"]]
+    return Word(text, mark, found["determined"] == "yes", interval_of(term))
+
+
+def interval_of(term: Data) -> str:
+    """The interval of the coefficient, typeset; empty where there is none."""
+    if not term["verdict"]["interval"]:
+        return ""
+    low, high = term["verdict"]["interval"]
+    low, high = -math.inf if low is None else low, math.inf if high is None else high
+    middle = 0.5 * (low + high)
+    return typeset_interval(low, high, middle if math.isfinite(middle) else term["coefficient"] or 0.0)
+
+
+def half_width(term: Data) -> float | None:
+    """Half the width of the coefficient's interval; None where a side is open or there is no interval.
+
+    At most the coefficient itself, so that two digits of it are always shown: the interval is that of the coefficient
+    refitted, and a reader must know again the one that was given.
+    """
+    ends = term["verdict"]["interval"]
+    return None if not ends or None in ends else min(0.5 * (ends[1] - ends[0]), abs(term["coefficient"] or math.inf))
+
+
+def coefficient_text(term: Data) -> str:
+    """The coefficient to the digits that its interval allows."""
+    return number_text(term["coefficient"], half_width(term))
+
+
+def digits_of_equation(data: Data) -> dict[float, float]:
+    """|coefficient| -> half-width of its interval, for the numbers of the equation that are coefficients."""
+    widths = ((abs(term["coefficient"] or 0.0), half_width(term)) for term in data["terms"])
+    return {size: width for size, width in widths if width is not None}
