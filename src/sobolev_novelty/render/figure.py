@@ -29,7 +29,7 @@ _INK, _FAINT = "#222222", "#8a8a8a"
 _MAX_WRITTEN = 10
 
 
-def report_figure(data: Data) -> Figure:
+def report_figure(data: Data, ax: Axes | None = None) -> Figure:
     """Bars of ν with the threshold (left), and which terms rebuild which (right, aligned row by row).
 
     The figure belongs to no window and changes no state of pyplot; save it with ``figure.savefig(path)``.

@@ -9,37 +9,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from sobolev_novelty.digits import percent_text, typeset
+from sobolev_novelty.render.fit_svg import fit_drawings
 from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.mathml import formula
 from sobolev_novelty.render.sentences import (
     CITATION,
     MEANING,
     Data,
+    fit_text,
     geometry_text,
     headline,
     is_low,
+    listed,
+    n_good,
     novelty_text,
     number,
     plain,
+    r2_text,
     rebuilt_from,
+    rest_of_verdict,
     rows_text,
     term_verdict,
     threshold_text,
-    verdict,
 )
 from sobolev_novelty.render.style import STYLE
 from sobolev_novelty.render.svg import novelty_bar, rebuild_matrix
-
-_BADGE = {
-    "distinct": ("high", "✓ distinct"),
-    "partly distinct": ("low", "~ partly distinct"),
-    "imitated": ("low", "✗ imitated"),
-    "few rows": ("low", "! rests on few rows"),
-    "unresolved": ("low", "! faster than the rows"),
-    "intercept": ("none", "intercept"),
-    "null": ("low", "∅ zero on all rows"),
-    "no verdict": ("none", "no verdict"),
-}
+from sobolev_novelty.render.words import (
+    Word,
+    coefficient_text,
+    determined_word,
+    digits_of_equation,
+    distinct_word,
+    is_within_interval,
+    needed_word,
+)
 
 
 def report_page(data: Data) -> str:
@@ -60,12 +64,14 @@ def report_page(data: Data) -> str:
     body = [
         '<header><p class="eyebrow">Sobolev Novelty report</p>',
         f"<h1>{_text(headline(data))}</h1>",
-        f'<p class="lead">{_text(_rest_of_verdict(data))}</p></header>',
+        f'<p class="lead">{_rest_of_verdict(data)}</p></header>',
         _equation(data),
         _facts(data),
         _terms(data),
+        _fit(data),
         _explanations(data),
         _matrix(data),
+        _statistics(data),
         _meaning(),
         _data_used(data),
         _citation(),
@@ -84,8 +90,8 @@ def report_fragment(data: Data) -> str:
     '<style>'
     """
     body = (
-        f'<p class="lead"><strong>{_text(verdict(data))}</strong></p>{_equation(data)}{_terms(data, heading=False)}'
-        f"{_explanations(data)}{_notes(data)}"
+        f'<p class="lead"><strong>{_text(headline(data))}.</strong> {_rest_of_verdict(data)}</p>{_equation(data)}'
+        f"{_terms(data, heading=False)}{_fit(data, is_short=True)}{_explanations(data)}{_statistics(data)}{_notes(data)}"
         f'<p class="small">{_text(rows_text(data))} Threshold {_text(threshold_text(data))}; '
         f"{_text(geometry_text(data))}.</p>"
     )
@@ -102,7 +108,7 @@ def cases_page(title: str, lead: str, cases: Sequence[tuple[str, str, Data | Non
         parts.append(f'<section class="case"><h2>{_text(heading)}</h2><p>{_text(words)}</p>')
         if data is not None:
             parts.append(
-                f"{_equation(data)}<p><strong>{_text(verdict(data))}</strong></p>"
+                f"{_equation(data)}<p><strong>{_text(headline(data))}.</strong> {_rest_of_verdict(data)}</p>"
                 f"{_terms(data, heading=False)}{_explanations(data)}"
             )
             parts.append(f'{_notes(data)}<p class="small">{_text(rows_text(data))}</p>')
@@ -127,27 +133,37 @@ def _text(text: object) -> str:
 
 
 def _rest_of_verdict(data: Data) -> str:
-    rest = verdict(data).removeprefix(headline(data)).lstrip(";. ")
-    return rest[:1].upper() + rest[1:]
+    """The sentences after the headline, terms set as formulas: the words between them are our own."""
+    if data["status"] != "ok":
+        return _text(data["sentence"])
+    said = " ".join(rest_of_verdict(data, formula))
+    return said[:1].upper() + said[1:]
 
 
 def _equation(data: Data) -> str:
     if data["expression"] is None:
         return ""
-    text = _text(short_formula(data["expression"]))
+    widths = digits_of_equation(data)
+    text = _text(short_formula(data["expression"], widths))
     return (
         '<div class="equation" tabindex="0" role="group" aria-label="Equation">'
-        f'<div class="set">{formula(data["expression"])}</div><code>{text}</code></div>'
+        f'<div class="set">{formula(data["expression"], widths)}</div><code>{text}</code></div>'
     )
 
 
 def _facts(data: Data) -> str:
+    n_judged = sum(term_verdict(term) != "intercept" for term in data["terms"])
+    is_whole = data["n_used"] == data["n_samples"]
     facts = {
-        "terms distinct": _distinct_count(data) if data["status"] == "ok" else "–",
-        "rows used": f"{data['n_used']:,} of {data['n_samples']:,}",
-        "inputs": str(len(data["features"])) if data["features"] else "–",
-        "threshold τ": f"{data['tau']:.3f}",
+        "terms that pass": f"{n_good(data)} of {n_judged}" if data["status"] == "ok" else "–",
+        "rows used": f"{data['n_used']:,}" if is_whole else f"{data['n_used']:,} of {data['n_samples']:,}",
     }
+    if data["fit"]:
+        facts["R², as given"] = r2_text(data["fit"]["r2"])
+        facts["R², refitted"] = r2_text(data["fit"]["refitted_r2"])
+        facts["R², cross-validated"] = r2_text(data["fit"]["cv_r2"])
+    else:
+        facts["inputs"] = str(len(data["features"])) if data["features"] else "–"
     if data["complexity"] is not None:
         facts["nodes"] = str(data["complexity"])
     return (
@@ -157,45 +173,112 @@ def _facts(data: Data) -> str:
     )
 
 
-def _distinct_count(data: Data) -> str:
-    words = [term_verdict(term) for term in data["terms"]]
-    return f"{words.count('distinct')} of {len(words) - words.count('intercept')}"
-
-
 def _terms(data: Data, *, heading: bool = True) -> str:
     if not data["terms"]:
         return ""
-    head = (
-        '<table class="terms"><thead><tr><th scope="col" class="term">Term</th>'
-        f'<th scope="col">Novelty, with the threshold {data["tau"]:.3f}</th>'
-        '<th scope="col">ν</th><th scope="col">Coefficient</th>'
-        '<th scope="col">Contribution</th><th scope="col" class="verdict">Verdict</th></tr></thead><tbody>'
+    how = "intercept free" if data["intercept"] == "free" else "intercept a term"
+    heads = [
+        ("term", "Term", ""),
+        ("", "Coefficient", ""),
+        ("word", "Distinct", f"ν, intercept free; τ {data['tau']:.3f}"),
+        ("word", "Needed", "lost without it"),
+        *([("word", "Determined", "95 % interval, refitted")] if data["has_target"] else []),
+        ("", "ν of the paper", f"{how}; contribution"),
+    ]
+    head = "".join(
+        f'<th scope="col" class="{kind}">{_text(name)}{f"<small>{_text(more)}</small>" if more else ""}</th>'
+        for kind, name, more in heads
     )
-    rows = "".join(_row(i, term, data["tau"]) for i, term in enumerate(data["terms"]))
-    return f"{'<h2>The terms</h2>' if heading else ''}{head}{rows}</tbody></table>"
+    rows = "".join(_row(i, term, data) for i, term in enumerate(data["terms"]))
+    return (
+        f'{"<h2>The terms</h2>" if heading else ""}<table class="terms"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table>{_outside(data)}"
+    )
 
 
-def _row(i: int, term: Data, tau: float) -> str:
-    kind, words = _BADGE[term_verdict(term)]
+def _outside(data: Data) -> str:
+    """Coefficients that a refit would change clearly: a reader must not take them for determined as they stand."""
+    outside = [str(i) for i, term in enumerate(data["terms"]) if not is_within_interval(term)]
+    if not outside:
+        return ""
+    which = f"coefficient of term {outside[0]} is" if len(outside) == 1 else f"coefficients of terms {listed(outside)} are"
+    return f'<p class="small">As given, the {which} outside the interval that the data allow after refitting.</p>'
+
+
+def _row(i: int, term: Data, data: Data) -> str:
+    is_free = data["intercept"] == "free"
     interval = ""
     if "interval" in term:
         low, high = (novelty_text(bound) for bound in term["interval"])
-        interval = f'<span class="interval">{_text(low)} – {_text(high)}, holds in {term["stability"]:.0%}</span>'
+        interval = f'<span class="beneath">{_text(low)} – {_text(high)}, holds in {term["stability"]:.0%}</span>'
+    determined = _word_cell("determined", determined_word(term)) if data["has_target"] else ""
+    name = f"ν of the paper, intercept {'free' if is_free else 'a term'}"
     return (
         f'<tr><th scope="row" class="term"><span class="name"><span class="place">{i}</span>'
         f"<span>{formula(term['term'])}</span></span></th>"
-        f'<td class="bars">{novelty_bar(term, tau)}</td>'
-        f'<td data-name="novelty ν"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
-        f"{interval}</span></td>"
-        f'<td data-name="coefficient">{_text(number(term["coefficient"]))}</td>'
-        f'<td data-name="contribution">{_text(number(term["contribution"], 3))}</td>'
-        f'<td class="verdict"><span class="badge {kind}">{_text(words)}</span>{_free(term)}</td></tr>'
+        f'<td data-name="coefficient">{_text(typeset(coefficient_text(term)))}</td>'
+        f"{_word_cell('distinct', distinct_word(term), novelty_bar(term, data['tau'], is_free=is_free))}"
+        f"{_word_cell('needed', needed_word(term))}{determined}"
+        f'<td data-name="{name}"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
+        f'{interval}<span class="beneath">contributes {_text(typeset(number(term["contribution"], 3)))}</span></span></td>'
+        "</tr>"
     )
 
 
-def _free(term: Data) -> str:
-    nu = term["verdict"]["novelty"]
-    return "" if nu is None else f'<span class="interval">ν {_text(novelty_text(nu))} with a free intercept</span>'
+def _word_cell(question: str, word: Word, bar: str = "") -> str:
+    """A badge, its number beneath and, where there is one, the bar of it."""
+    if word.text == word.mark:
+        return f'<td class="word" data-name="{question}"><span class="beneath">–</span></td>'
+    drawn = bar if word.is_good is not None else ""
+    return (
+        f'<td class="word" data-name="{question}"><span class="badge {word.kind}">{_text(f"{word.mark} {word.text}")}'
+        f'</span>{drawn}<span class="beneath">{_text(word.number)}</span></td>'
+    )
+
+
+def _fit(data: Data, *, is_short: bool = False) -> str:
+    """How well the equation gives the target: in a sentence and, on a page, drawn."""
+    if not data["fit"]:
+        return ""
+    if is_short:
+        return f'<p class="small">{_text(fit_text(data))}</p>'
+    low, _, middle, _, high = (typeset(number(value, 3)) for value in data["fit"]["residual_quantiles"])
+    rows = data["fit"]["n_rows"]
+    words = f"Residuals: median {middle}, 90 % between {low} and {high}; {rows:,} rows, 5 folds."
+    drawings = "".join(fit_drawings(data))
+    return f'<h2>The fit</h2><p>{_text(fit_text(data))} {_text(words)}</p><div class="fits">{drawings}</div>'
+
+
+def _statistics(data: Data) -> str:
+    """What statisticians look for, folded away."""
+    found = data.get("statistics")
+    if not found:
+        return ""
+    columns = {"VIF": found["VIF"], "condition index": found["condition_index"], "proportion": found["proportion"]}
+    if data["has_target"]:
+        verdicts = [term["verdict"] for term in data["terms"]]
+        columns["standard error"] = [1.0 / v["t"] if v["t"] else None for v in verdicts]
+        columns["bits saved"] = [v["bits"] for v in verdicts]
+        columns["error without it"] = [v["error_increase"] for v in verdicts]
+    head = "".join(f'<th scope="col">{name}</th>' for name in columns)
+    rows = "".join(
+        f'<tr><th scope="row" class="term">{formula(term["term"])}</th>'
+        + "".join(f'<td data-name="{name}">{_statistic(name, values[i])}</td>' for name, values in columns.items())
+        + "</tr>"
+        for i, term in enumerate(data["terms"])
+    )
+    return (
+        "<details><summary>Statistics: VIF, condition indices, bits</summary>"
+        f'<table class="terms"><thead><tr><th scope="col" class="term">Term</th>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></details>"
+    )
+
+
+def _statistic(name: str, value: float | None) -> str:
+    if name == "error without it" and value is not None:
+        return _text(f"{'−' if value < 0.0 else '+'}{percent_text(abs(value))}")
+    is_share = name in ("proportion", "standard error", "error without it")
+    return _text(percent_text(value) if is_share else typeset(number(value, 3)))
 
 
 def _explanations(data: Data) -> str:
@@ -214,7 +297,7 @@ def _explanation(data: Data, i: int) -> str:
         sign = "−" if weight < 0 else "+" if k else ""
         label = data["terms"][j]["term"]
         factor = "" if label == "1" else f" · {formula(label)}"
-        pieces.append(f"{sign} {_text(number(abs(weight), 3))}{factor}".strip())
+        pieces.append(f"{sign} {_text(typeset(number(abs(weight), 3)))}{factor}".strip())
     more = " + …" if sum(1 for share in data["reconstruction"][i] if share) > len(parts) else ""
     left = (
         f"leaving {term['novelty']:.1%} unexplained"

@@ -143,7 +143,7 @@ def headline(data: Data) -> str:
     if m == 1:
         besides = "besides the intercept " if len(data["terms"]) > 1 else ""
         return f"The only term {besides}is {_passes_and_fails(data, judged[0])}"
-    words = _joined(_asked(data))
+    words = listed(_asked(data))
     if k == m:
         return f"{'Both' if m == 2 else f'All {m}'} terms are {words}"
     if k:
@@ -174,10 +174,17 @@ def _passes_and_fails(data: Data, term: Data) -> str:
     bad = [question for question in _asked(data) if question not in good]
     if not good:
         return f"neither {' nor '.join(bad)}"
-    return _joined(good) + (f", but not {_joined(bad, 'or')}" if bad else "")
+    return listed(good) + (f", but not {listed(bad, 'or')}" if bad else "")
 
 
-def _joined(words: list[str], last: str = "and") -> str:
+def listed(words: list[str], last: str = "and") -> str:
+    """Words as a sentence lists them.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"]), listed(["a", "b"], "or"), listed(["a"])
+    ('a, b and c', 'a or b', 'a')
+    """
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
@@ -301,7 +308,7 @@ def _listed(terms: list[Data], write: Write, at_most: int = 3) -> str:
     names = [write(term["term"]) for term in terms[:at_most]]
     if len(terms) > at_most:
         names.append(f"{len(terms) - at_most} more")
-    return f"the term {names[0]}" if len(names) == 1 else f"the terms {', '.join(names[:-1])} and {names[-1]}"
+    return f"the term {names[0]}" if len(names) == 1 else f"the terms {listed(names)}"
 
 
 def rebuilt_from(data: Data, i: int, at_most: int = 4) -> list[tuple[int, float]]:

@@ -7,13 +7,13 @@ STYLE = """
 .sn{--paper:#fdfdfb;--card:#fff;--ink:#1d2125;--soft:#565d66;--line:#e3e4e1;--track:#ebece9;--high:#0b62a4;
 --low:#b3470b;
 --high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;color-scheme:light dark;background:var(--paper);color:var(--ink);
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;container-type:inline-size;
 -webkit-text-size-adjust:100%}
 @media (prefers-color-scheme:dark){.sn{--paper:#14171a;--card:#1b1f23;--ink:#e8eaec;--soft:#a4acb4;--line:#2e343a;
 --track:#2a3036;
 --high:#6cb6f5;--low:#f2a164;--high-bg:#152b3d;--low-bg:#39251a;--on:#14171a}}
 .sn *{box-sizing:border-box}
-.sn .wrap{max-width:60rem;margin:0 auto;padding:1.5rem 1.25rem 2.5rem}
+.sn .wrap{max-width:66rem;margin:0 auto;padding:1.5rem 1.25rem 2.5rem}
 .sn h1{font-size:clamp(1.5rem,4.5vw,2.2rem);line-height:1.2;letter-spacing:-.015em;margin:.2rem 0 .6rem;
 font-weight:700;text-wrap:balance;color:var(--ink)}
 .sn h2{font-size:1.15rem;margin:2.2rem 0 .6rem;font-weight:650;color:var(--ink)}
@@ -37,17 +37,28 @@ margin:0}
 .sn table.terms th,.sn table.terms td{padding:.6rem .7rem;text-align:right;border:0;
 border-bottom:1px solid var(--line);vertical-align:middle;background:none;color:inherit;font-size:.95rem}
 .sn table.terms thead th{color:var(--soft);font-size:.8rem;font-weight:500;white-space:nowrap}
-.sn table.terms th.term,.sn table.terms .verdict{text-align:left}
+.sn table.terms th small{display:block;font-weight:400;font-size:.74rem}
+.sn table.terms th.term,.sn table.terms .word{text-align:left}
 .sn table.terms tbody th.term{font-weight:500;min-width:7rem;overflow-wrap:anywhere}
 .sn table.terms .place{color:var(--soft);font-size:.8rem;display:inline-block;min-width:1.6em;font-weight:400}
-.sn table.terms .name{display:flex;align-items:center;gap:.4rem}
-.sn table.terms td.bars{width:34%;min-width:9rem}
-.sn .bar{display:block;width:100%;height:20px}
+.sn table.terms .name{display:flex;align-items:center;gap:.4rem;overflow-x:auto;max-width:24rem}
+.sn table.terms td{white-space:nowrap}
+.sn .bar{display:block;width:100%;min-width:7rem;max-width:11rem;height:20px}
 .sn .track{fill:var(--track)}.sn .high{fill:var(--high)}.sn .low{fill:var(--low)}
 .sn .threshold{stroke:var(--ink);stroke-width:2;fill:none;vector-effect:non-scaling-stroke;stroke-dasharray:3 2}
 .sn .whisker{stroke:var(--ink);stroke-width:1.5;fill:none;vector-effect:non-scaling-stroke}
 .sn .nu{font-weight:650}
-.sn .interval{display:block;color:var(--soft);font-size:.78rem;font-weight:400;white-space:nowrap}
+.sn .beneath{display:block;color:var(--soft);font-size:.8rem;font-weight:400;white-space:nowrap}
+.sn .word .beneath{margin:.1rem 0 0 .55rem}.sn .word .bar{margin-left:.1rem}
+.sn .fits{display:grid;grid-template-columns:repeat(auto-fit,minmax(15rem,1fr));gap:1rem;margin:.8rem 0}
+.sn figure{margin:0;background:var(--card);border:1px solid var(--line);border-radius:.75rem;padding:.8rem}
+.sn figcaption{color:var(--soft);font-size:.8rem;line-height:1.4}.sn figcaption strong{color:var(--ink)}
+.sn .fit{display:block;width:100%;height:auto}
+.sn .fit text{font-size:11px;fill:var(--soft)}.sn .fit .name,.sn .fit .label{fill:var(--ink)}
+.sn .fit .label{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
+.sn .fit .frame{stroke:var(--soft);stroke-width:1;fill:none}.sn .fit .spread{fill:var(--soft)}
+.sn .fit .dots{stroke:var(--high);stroke-opacity:.55;stroke-width:4;stroke-linecap:round;fill:none}
+.sn details{margin:1.6rem 0 0}.sn summary{cursor:pointer;font-weight:650}
 .sn .badge{display:inline-block;padding:.1rem .55rem;border-radius:99px;font-size:.82rem;font-weight:600;
 white-space:nowrap}
 .sn .badge.high{background:var(--high-bg);color:var(--high)}.sn .badge.low{background:var(--low-bg);color:var(--low)}
@@ -68,16 +79,18 @@ white-space:nowrap}
 .sn pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);border:1px solid var(--line);
 border-radius:.75rem;padding:1rem;font:.85rem/1.5 ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 color:inherit}
-@media (max-width:44rem){.sn .wrap{padding:1.1rem 1rem 2rem}
+@container (max-width:68rem){.sn .wrap{padding:1.1rem 1rem 2rem}
 .sn table.terms thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
 .sn table.terms,.sn table.terms tbody{display:block}
-.sn table.terms tr{display:grid;grid-template-columns:1fr auto;gap:.3rem .8rem;background:var(--card);
-border:1px solid var(--line);border-radius:.75rem;padding:.8rem .95rem;margin:.7rem 0;align-items:center}
-.sn table.terms th,.sn table.terms td{border:0;padding:0;text-align:left}
-.sn table.terms td.bars{grid-column:1/-1;width:auto}
-.sn table.terms th.term{grid-column:1;min-width:0}.sn table.terms td.verdict{grid-column:2;grid-row:1}
-.sn table.terms td[data-name]{grid-column:1/-1;display:flex;justify-content:space-between;gap:1rem;font-size:.9rem}
-.sn table.terms td[data-name]::before{content:attr(data-name);color:var(--soft)}
-.sn .interval{display:inline;margin-left:.5rem}}
+.sn table.terms tr{display:block;background:var(--card);border:1px solid var(--line);border-radius:.75rem;
+padding:.8rem .95rem;margin:.7rem 0}
+.sn table.terms th,.sn table.terms td{display:block;border:0;padding:.15rem 0;text-align:left}
+.sn table.terms th.term{min-width:0;padding-bottom:.4rem}
+.sn table.terms td[data-name]{display:grid;grid-template-columns:1fr auto;align-items:center;gap:.1rem .8rem;
+font-size:.9rem;white-space:normal;text-align:right}
+.sn table.terms td[data-name]::before{content:attr(data-name);color:var(--soft);text-align:left}
+.sn table.terms td.word .badge{justify-self:end}.sn table.terms td.word .bar{grid-column:1/-1;grid-row:2;max-width:none}
+.sn table.terms td.word .beneath{grid-column:1/-1;margin:0}.sn table.terms td.word .beneath:nth-child(1){grid-column:2}
+.sn table.terms .name{max-width:none}}
 @media print{.sn{--paper:#fff}.sn .equation,.sn table.terms tr{break-inside:avoid}}
 """

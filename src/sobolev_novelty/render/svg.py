@@ -11,17 +11,23 @@ _CELL, _SMALL_CELL = 40, 22
 _MAX_LARGE = 14
 
 
-def novelty_bar(term: Data, tau: float) -> str:
-    """A bar from 0 to 1 filled up to ν, with the threshold and, where there is one, the bootstrap interval."""
-    nu = term["novelty"]
+def novelty_bar(term: Data, tau: float, *, is_free: bool = False) -> str:
+    """A bar from 0 to 1 filled up to ν with a free intercept, the number behind *distinct*, with the threshold.
+
+    Parameters
+    ----------
+    is_free : bool
+        Whether the bootstrap interval is that of this ν, and not of ν with the constant as a term.
+    """
+    nu = term["verdict"]["novelty"]
     kind = "high" if term_verdict(term) == "distinct" else "low"
-    said = f"novelty {novelty_text(nu)}, threshold {tau:.3f}: {term_verdict(term)}"
+    said = f"novelty with a free intercept {novelty_text(nu)}, threshold {tau:.3f}: {term_verdict(term)}"
     parts = ['<rect class="track" x="0" y="5" width="200" height="10" rx="5"/>']
     if nu:
         # A sliver stays visible for tiny novelties.
         width, radius = max(200 * nu, 2), min(5.0, 100 * nu)
         parts.append(f'<rect class="{kind}" x="0" y="5" width="{width:.1f}" height="10" rx="{radius:.1f}"/>')
-    if "interval" in term:
+    if is_free and "interval" in term:
         low, high = (200 * (bound or 0.0) for bound in term["interval"])
         parts.append(f'<path class="whisker" d="M{low:.1f} 6v8M{low:.1f} 10H{high:.1f}M{high:.1f} 6v8"/>')
         said += f", 95 % interval {novelty_text(term['interval'][0])} to {novelty_text(term['interval'][1])}"

@@ -165,7 +165,7 @@ def _style(word: Word) -> str:
 
 def _distinct(term: Data) -> Text:
     word, said = distinct_word(term), term["verdict"]["distinct"]
-    text = "zero" if term["is_null"] else {"constant": "intercept", "unknown": ""}.get(said, said)
+    text = "zero" if term["is_null"] else {"constant": "", "unknown": ""}.get(said, said)
     return Text(f"{word.mark} {text}".rstrip(), style=_style(word))
 
 

@@ -91,6 +91,16 @@ def interval_of(term: Data) -> str:
     return typeset_interval(low, high, middle if math.isfinite(middle) else term["coefficient"] or 0.0)
 
 
+def is_within_interval(term: Data) -> bool:
+    """Whether the coefficient as given lies within its interval; true where there is none."""
+    ends, b = term["verdict"]["interval"], term["coefficient"]
+    if not ends or b is None:
+        return True
+    low, high = ends
+    room = 1e-9 * abs(b)  # an exact fit has an interval without width
+    return bool((low is None or b >= low - room) and (high is None or b <= high + room))
+
+
 def half_width(term: Data) -> float | None:
     """Half the width of the coefficient's interval; None where a side is open or there is no interval.
 
