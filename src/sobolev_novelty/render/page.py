@@ -313,12 +313,17 @@ def _matrix(data: Data) -> str:
         return (
             '<h2>Which terms rebuild which</h2><p class="small">Each row is a term; a strong colour marks a term that '
             "rebuilds much of it. A row adds up to the share 1&nbsp;−&nbsp;ν² that the others rebuild together, split "
-            "in proportion to their weights.</p>"
+            f"in proportion to their weights. {_text(_rival(data))}</p>"
             f'<div class="scroll" tabindex="0" role="group" aria-label="Matrix, scrollable">{drawing}</div>'
         )
     if data["reconstruction"] is None and len(data["terms"]) > 1 and data["status"] == "ok":
         return '<h2>Which terms rebuild which</h2><p class="small">There are too many terms to draw the matrix.</p>'
     return ""
+
+
+def _rival(data: Data) -> str:
+    is_term = data["intercept"] != "free" and any(term_verdict(term) == "intercept" for term in data["terms"])
+    return "As in the paper, the intercept is a term among the others here." if is_term else ""
 
 
 def _meaning() -> str:

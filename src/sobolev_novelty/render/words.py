@@ -68,8 +68,10 @@ def needed_word(term: Data) -> Word:
     if found["needed"] not in _NEEDED:
         return _NOTHING
     text, mark = _NEEDED[found["needed"]]
-    with_whom = "" if found["partner"] is None else f" with {found['partner']}"
-    return Word(text + with_whom, mark, found["needed"] == "yes", percent_text(found["loss"]))
+    loss = percent_text(found["loss"])
+    if found["partner"] is None:
+        return Word(text, mark, found["needed"] == "yes", loss)
+    return Word(f"{text} with {found['partner']}", mark, False, f"{loss}; both {percent_text(found['pair_loss'])}")
 
 
 def determined_word(term: Data) -> Word:
