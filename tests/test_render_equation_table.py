@@ -40,6 +40,8 @@ def test_a_notebook_shows_the_fitted_model_and_marks_the_chosen_row(fitted: sn.S
     assert bundle["text/plain"] == repr(fitted)
     assert bundle["text/html"].count("font-weight:bold") == 1
     assert "<b>" not in bundle["text/html"]
+    assert bundle["text/html"].index("<math>") < bundle["text/html"].index("<table>")  # the chosen equation is first
+    assert fitted.plot()._repr_png_().startswith(b"\x89PNG")
     assert fitted.stop_reason_ in bundle["text/html"]
     assert fitted._repr_html_() == bundle["text/html"]
     assert "sk-" in sn.SymbolicRegressor()._repr_mimebundle_()["text/html"]

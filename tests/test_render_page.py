@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html.parser import HTMLParser
 from pathlib import Path
@@ -28,7 +29,8 @@ HOSTILE = [
 VOID = {"meta", "rect", "path", "br", "img", "link"}
 _TAGS = (
     "html head meta title style body main header footer section p h1 h2 div span strong code dl dt dd table thead "
-    "tbody tr th td ul li pre svg rect path text math mrow mi mn mo msup msub mfrac msqrt mroot"
+    "tbody tr th td ul li pre details summary small figure figcaption "
+    "svg rect path text math mrow mi mn mo msup msub mfrac msqrt mroot"
 )
 ALLOWED = set(_TAGS.split())
 
@@ -76,7 +78,7 @@ def test_the_page_is_well_formed_and_complete(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == page
     text = "".join(_checked(page).text)
     for part in (
-        "2 of 5 terms are distinct",
+        "2 of 5 terms are distinct and needed",
         "190 of 200 rows were used",
         "What the numbers mean",
         "Which terms rebuild which",
@@ -87,8 +89,81 @@ def test_the_page_is_well_formed_and_complete(tmp_path: Path) -> None:
         assert part in text
 
 
+RNG = np.random.default_rng(0)
+TABLE = RNG.uniform(0.5, 2.0, (300, 2))
+TARGET = 3.0 / TABLE[:, 0] - 1.5e-6 * TABLE[:, 1] + RNG.normal(0.0, 0.1, 300)
+
+
+def _with_target() -> str:
+    return novelty("3/x0 - 0.0000015*x1**2 + 0.5", TABLE, TARGET).to_html()
+
+
+def test_the_page_with_a_target_has_three_words_and_the_fit() -> None:
+    text = "".join(_checked(_with_target()).text)
+    for part in (
+        "1 of 2 terms is distinct, needed and determined",
+        "95 % interval, refitted",
+        "✓ determined",
+        "✗ not needed",
+        "R², cross-validated",
+        "Parity",
+        "Residuals",
+        "Effect of each term",
+        "condition index",
+        "bits saved",
+        "ν of the paper",
+    ):
+        assert part in text
+
+
+def test_statistics_are_folded_away() -> None:
+    page = _with_target()
+    inside = page[page.index("<details>") : page.index("</details>")]
+    assert "VIF" in inside and "VIF" not in page.replace(inside, "") and "<details open" not in page
+
+
+def test_numbers_have_a_true_minus_and_cannot_break() -> None:
+    page = _with_target()
+    cell = re.search(r'data-name="coefficient">([^<]*10⁻⁶)<', page)
+    assert cell is not None and cell[1].startswith("−1.5") and " " not in cell[1]
+    assert not re.search(r">-\d|\de-\d", re.sub(r"<code>.*?</code>", "", page))  # the code can be copied
+
+
+def test_sentences_of_the_page_set_terms_as_formulas() -> None:
+    page = _with_target()
+    lead = page[page.index('<p class="lead">') : page.index("</header>")]
+    assert "<msup>" in lead and "**" not in lead
+
+
+def test_the_bar_shows_the_number_of_the_badge() -> None:
+    report = novelty("3*x0 + 1000", TABLE + 100.0)
+    page = report.to_html()
+    assert report.nu[0] < 0.1 and report.verdicts[0].novelty == pytest.approx(1.0)
+    assert "novelty with a free intercept 1.000, threshold 0.316: distinct" in page
+    assert '<rect class="high" x="0" y="5" width="200.0"' in page
+
+
+def test_a_page_read_back_from_json_lacks_only_the_points() -> None:
+    data = json.loads(novelty("3/x0 + 0.5", TABLE, TARGET).to_json())
+    text = "".join(_checked(report_page(data)).text)
+    assert "The fit" in text and "Parity" not in text
+
+
+def test_hostile_column_names_cannot_break_the_drawings_of_the_fit() -> None:
+    names = ["<b>x</b>", '"><img src=x onerror=alert(1)>']
+    report = novelty(f"3/`{names[0]}` + `{names[1]}`", TABLE, TARGET, names=names)
+    assert not {"b", "img"} & _checked(report.to_html()).tags
+    assert not {"b", "img"} & _checked(report._repr_html_()).tags
+
+
+def test_a_coefficient_outside_its_interval_is_named() -> None:
+    said = "the coefficient of term 0 is outside the interval"
+    assert said in novelty("4/x0 + 0.5", TABLE, TARGET).to_html().replace("coefficients of terms 0 and 1 are", said[4:])
+    assert "outside the interval" not in novelty("3/x0", TABLE, TARGET).to_html()
+
+
 def test_nothing_is_loaded_from_anywhere() -> None:
-    page = report_page(novelty(BLOATED, X).to_dict())
+    page = report_page(novelty(BLOATED, X).to_dict()) + _with_target()
     assert not re.search(r"https?:|//|url\(|@import|\bsrc=|\bhref=|<script|<link", page)
 
 

@@ -18,17 +18,55 @@ def _data(equation: object, **options: object) -> sentences.Data:
 @pytest.mark.parametrize(
     ("equation", "start"),
     [
-        ("x0", "The only term is distinct"),
-        ("x0 + cos(3*x0)", "Both terms are distinct"),
+        ("x0", "The only term is distinct and needed"),
+        ("x0 + cos(3*x0)", "Both terms are distinct and needed"),
+        ("x0 + 1e-9*cos(3*x0)", "1 of 2 terms is distinct and needed"),
         ("x0 + sin(x0)", "None of the 2 terms is distinct"),
-        ("x0 + sin(x0) + cos(3*x0)", "1 of 3 terms is distinct"),
-        ("x0 + sin(x0) + cos(3*x0) + sin(9*x0)", "2 of 4 terms are distinct"),
+        ("x0 + sin(x0) + cos(3*x0)", "1 of 3 terms is distinct and needed"),
+        ("x0 + sin(x0) + cos(3*x0) + sin(9*x0)", "2 of 4 terms are distinct and needed"),
         ("x0 - x0", "No verdict: no novelty could be computed. The expression is zero"),
         ("log(x0 - 0.99)", "No verdict: no novelty could be computed. Fewer than 32 rows"),
     ],
 )
 def test_the_verdict_says_how_many_terms_stand(equation: str, start: str) -> None:
     assert sentences.verdict(_data(equation)).startswith(start)
+
+
+def _of_words(*terms: tuple[str, str, str | None]) -> sentences.Data:
+    names = ("distinct", "needed", "determined")
+    verdicts = [dict(zip(names, words, strict=True)) for words in terms]
+    entries = [{"term": f"x{i}", "is_null": False, "verdict": found} for i, found in enumerate(verdicts)]
+    return {"status": "ok", "has_target": verdicts[0]["determined"] is not None, "terms": entries}
+
+
+@pytest.mark.parametrize(
+    ("terms", "sentence"),
+    [
+        ([("yes", "yes", "yes")] * 2, "Both terms are distinct, needed and determined"),
+        ([("yes", "yes", "yes")] * 3, "All 3 terms are distinct, needed and determined"),
+        ([("yes", "yes", "yes"), ("yes", "no", "no")], "1 of 2 terms is distinct, needed and determined"),
+        ([("no", "yes", "yes"), ("yes", "no", "no")], "None of the 2 terms is distinct, needed and determined at once"),
+        ([("yes", "yes", "no"), ("yes", "no", "flat")], "None of the 2 terms is determined"),
+        ([("yes", "yes", "no")], "The only term is distinct and needed, but not determined"),
+        ([("yes", "no", "no")], "The only term is distinct, but not needed or determined"),
+        ([("no", "no", None)], "The only term is neither distinct nor needed"),
+        ([("yes", "yes", "yes"), ("constant", "constant", None)],
+         "The only term besides the intercept is distinct, needed and determined"),
+        ([("constant", "constant", None)], "The equation is constant on these rows"),
+    ],
+)  # fmt: skip
+def test_the_headline_counts_terms_that_pass_every_question(
+    terms: list[tuple[str, str, str | None]], sentence: str
+) -> None:
+    assert sentences.headline(_of_words(*terms)) == sentence
+
+
+def test_a_term_that_is_neither_needed_nor_determined_is_said_so_once() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.uniform(0.5, 2.0, (200, 2))
+    summary = novelty("2*x0 + 0.001*x1", rows, 2.0 * rows[:, 0] + rng.normal(0.0, 0.1, 200)).summary
+    assert summary.startswith("1 of 2 terms is distinct, needed and determined; none can be imitated")
+    assert "The term x1 is not needed, the fit is as good without, and its coefficient is not determined" in summary
 
 
 def test_the_verdict_names_the_low_terms() -> None:

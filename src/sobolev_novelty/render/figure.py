@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -56,20 +56,19 @@ def report_figure(data: Data, ax: Axes | None = None) -> Figure:
         if not hasattr(ax, "barh"):
             raise ParameterError(f"'ax' must be the axes of a matplotlib figure. Got {type(ax).__name__}.")
         _draw_bars(ax, data)
-        figure: Any = ax.figure
-        return getattr(figure, "figure", None) or figure  # of a subfigure, the whole
+        return ax.figure.figure  # of a subfigure, the whole
     from sobolev_novelty.render.notebook_figure import NotebookFigure
 
     m = len(data["terms"])
     shares = rebuilt_shares(data) if m > 1 else None
     has_fit = bool(data.get("points") and data["points"][0])
     top = 1.9 + (0.42 if m <= 15 else 0.24) * max(m, 2)
-    size = (10.5 if shares or has_fit else 6.5, top + _FIT_HEIGHT * has_fit)
+    size = (13.0 if shares and has_fit else 10.5 if shares or has_fit else 6.5, top + _FIT_HEIGHT * has_fit)
     whole = NotebookFigure(figsize=size, dpi=144, layout="constrained")
     whole.suptitle(headline(data), x=0.01, ha="left", fontsize=12, fontweight="bold", color=_INK)
     upper: Any = whole
     if has_fit:
-        upper, lower = whole.subfigures(2, 1, height_ratios=(top, _FIT_HEIGHT))
+        upper, lower = cast("tuple[Any, Any]", whole.subfigures(2, 1, height_ratios=(top, _FIT_HEIGHT)))
     if shares:
         bars, matrix = upper.subplots(1, 2, sharey=True, width_ratios=(1.15, 1.0))
         _draw_matrix(upper, matrix, shares, data)
@@ -133,7 +132,14 @@ def _draw_paper(axes: Axes, data: Data) -> None:
             axes.plot([low, high], [i, i], "|", color=_INK, markersize=6, zorder=3)
         if data["intercept"] != "free" and term["novelty"] is not None:
             axes.plot(
-                [term["novelty"]], [i], "D", color=_INK, markerfacecolor="white", markersize=4.5, zorder=5, clip_on=False
+                [term["novelty"]],
+                [i],
+                "D",
+                color=_INK,
+                markerfacecolor="white",
+                markersize=4.5,
+                zorder=5,
+                clip_on=False,
             )
 
 
@@ -147,9 +153,9 @@ def _draw_matrix(figure: Any, axes: Axes, shares: list[list[float]], data: Data)
             if matrix[i, j] >= 0.005:
                 ink = "white" if matrix[i, j] > 0.6 else _INK
                 axes.text(j, i, f"{matrix[i, j]:.0%}", ha="center", va="center", fontsize=8, color=ink)
-    axes.set_xticks(range(m), [str(j) if m <= 20 or j % 5 == 0 else "" for j in range(m)], fontsize=9 if m <= 15 else 7)
+    axes.set_xticks(range(m), [str(j) if m <= 20 or j % 5 == 0 else "" for j in range(m)], fontsize=9 if m <= 8 else 7)
     axes.xaxis.tick_top()
-    axes.set_title("share of the row's term that the column's term rebuilds", fontsize=9, color=_INK, loc="left", pad=6)
+    axes.set_title("share of the row's term that the column's rebuilds", fontsize=9, color=_INK, loc="left", pad=6)
     if data["intercept"] != "free":
         axes.set_xlabel("intercept a term, as in the paper", fontsize=8, color=_FAINT, loc="left")
     axes.tick_params(labelleft=False)

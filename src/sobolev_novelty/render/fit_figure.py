@@ -56,7 +56,9 @@ def _named(axes: Axes, across: str, up: str, title: str) -> None:
 def _draw_effects(axes: Axes, data: Data) -> None:
     """Middle 90 % of each term's part of the prediction about its median, above that of the target."""
     fit = data["fit"]
-    known = [(t["term"], e) for t, e in zip(data["terms"], fit["effects"], strict=True) if None not in e and e[0] != e[1]]
+    known = [
+        (t["term"], e) for t, e in zip(data["terms"], fit["effects"], strict=True) if None not in e and e[0] != e[1]
+    ]
     rows = sorted(known, key=lambda row: row[1][0] - row[1][1])[:_MAX_EFFECTS]
     labels = [axis_label(shorten(label, 24)) for label, _ in rows] + [("target", False)]
     ends = np.array([effect for _, effect in rows] + [fit["spread"]], dtype=np.float64)
@@ -68,14 +70,16 @@ def _draw_effects(axes: Axes, data: Data) -> None:
     for tick, (_, is_formula) in zip(axes.get_yticklabels(), labels, strict=True):
         tick.set(parse_math=is_formula, fontsize=8)
     axes.set_ylim(len(ends) - 0.5, -0.5)
+    low, high = np.nanmin(ends), np.nanmax(ends)
+    axes.set_xlim(low - 0.05 * (high - low), high + 0.05 * (high - low) or 1.0)
 
 
-def axis_label(text: object) -> tuple[str, bool]:
+def axis_label(text: object, width: int = _MAX_LABEL) -> tuple[str, bool]:
     """A term for the axis of a figure, and whether it is mathtext; what is long or not a formula stays text."""
     from matplotlib.mathtext import MathTextParser
 
     expression = read_formula(str(text))
-    short = shorten(text, _MAX_LABEL)
+    short = shorten(text, width)
     if expression is None or "…" in short:
         return short, False
     written = f"${to_latex(expression)}$"

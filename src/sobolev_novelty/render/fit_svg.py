@@ -13,6 +13,8 @@ _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 300, 230, 56, 38, 10
 #: Effects of at most so many terms are drawn, the largest first.
 _MAX_EFFECTS = 15
 
+_Pair = tuple[float, float]
+
 
 def fit_drawings(data: Data) -> list[str]:
     """Parity, residuals and effects as SVG; those for which there are numbers."""
@@ -47,30 +49,30 @@ def _range(values: list[float]) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _parity(pairs: list[tuple[float, float]], r2: float | None) -> str:
+def _parity(pairs: list[_Pair], r2: float | None) -> str:
     ends = _range([value for pair in pairs for value in pair])
     said = f"Predicted against given target at {len(pairs)} rows; R² {r2_text(r2)} over all rows."
     diagonal = ((ends[0], ends[0]), (ends[1], ends[1]))
-    return _points(pairs, ends, ends, diagonal, ("target", "prediction"), ("Parity", said))
+    return _points(pairs, (ends, ends), diagonal, ("target", "prediction"), ("Parity", said))
 
 
-def _residuals(pairs: list[tuple[float, float]], rmse: float | None) -> str:
+def _residuals(pairs: list[_Pair], rmse: float | None) -> str:
     rest = [(p, y - p) for y, p in pairs]
     across, up = _range([p for p, _ in rest]), _range([0.0, *(r for _, r in rest)])
     said = f"Target less prediction at {len(pairs)} rows; root mean square {_number(rmse)} over all rows."
     zero = ((across[0], 0.0), (across[1], 0.0))
-    return _points(rest, across, up, zero, ("prediction", "residual"), ("Residuals", said))
+    return _points(rest, (across, up), zero, ("prediction", "residual"), ("Residuals", said))
 
 
 def _points(
-    pairs: list[tuple[float, float]],
-    across: tuple[float, float],
-    up: tuple[float, float],
-    line: tuple[tuple[float, float], tuple[float, float]],
+    pairs: list[_Pair],
+    box: tuple[_Pair, _Pair],
+    line: tuple[_Pair, _Pair],
     names: tuple[str, str],
     said: tuple[str, str],
 ) -> str:
-    """Points between two axes, with a line to compare them with."""
+    """Points between two axes with the ranges ``box``, with a line to compare them with."""
+    across, up = box
 
     def x(value: float) -> str:
         return f"{_LEFT + (_WIDTH - _LEFT - 8) * (value - across[0]) / (across[1] - across[0]):.1f}"

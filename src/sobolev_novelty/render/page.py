@@ -91,7 +91,8 @@ def report_fragment(data: Data) -> str:
     """
     body = (
         f'<p class="lead"><strong>{_text(headline(data))}.</strong> {_rest_of_verdict(data)}</p>{_equation(data)}'
-        f"{_terms(data, heading=False)}{_fit(data, is_short=True)}{_explanations(data)}{_statistics(data)}{_notes(data)}"
+        f"{_terms(data, heading=False)}{_fit(data, is_short=True)}{_explanations(data)}"
+        f"{_statistics(data)}{_notes(data)}"
         f'<p class="small">{_text(rows_text(data))} Threshold {_text(threshold_text(data))}; '
         f"{_text(geometry_text(data))}.</p>"
     )
@@ -201,7 +202,9 @@ def _outside(data: Data) -> str:
     outside = [str(i) for i, term in enumerate(data["terms"]) if not is_within_interval(term)]
     if not outside:
         return ""
-    which = f"coefficient of term {outside[0]} is" if len(outside) == 1 else f"coefficients of terms {listed(outside)} are"
+    which = (
+        f"coefficient of term {outside[0]} is" if len(outside) == 1 else f"coefficients of terms {listed(outside)} are"
+    )
     return f'<p class="small">As given, the {which} outside the interval that the data allow after refitting.</p>'
 
 
@@ -211,6 +214,7 @@ def _row(i: int, term: Data, data: Data) -> str:
     if "interval" in term:
         low, high = (novelty_text(bound) for bound in term["interval"])
         interval = f'<span class="beneath">{_text(low)} – {_text(high)}, holds in {term["stability"]:.0%}</span>'
+    contribution = _text(typeset(number(term["contribution"], 3)))
     determined = _word_cell("determined", determined_word(term)) if data["has_target"] else ""
     name = f"ν of the paper, intercept {'free' if is_free else 'a term'}"
     return (
@@ -220,15 +224,14 @@ def _row(i: int, term: Data, data: Data) -> str:
         f"{_word_cell('distinct', distinct_word(term), novelty_bar(term, data['tau'], is_free=is_free))}"
         f"{_word_cell('needed', needed_word(term))}{determined}"
         f'<td data-name="{name}"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
-        f'{interval}<span class="beneath">contributes {_text(typeset(number(term["contribution"], 3)))}</span></span></td>'
-        "</tr>"
+        f'{interval}<span class="beneath">contributes {contribution}</span></span></td></tr>'
     )
 
 
 def _word_cell(question: str, word: Word, bar: str = "") -> str:
     """A badge, its number beneath and, where there is one, the bar of it."""
     if word.text == word.mark:
-        return f'<td class="word" data-name="{question}"><span class="beneath">–</span></td>'
+        return f'<td class="word" data-name="{question}"><span class="beneath">{_text(word.number or "–")}</span></td>'
     drawn = bar if word.is_good is not None else ""
     return (
         f'<td class="word" data-name="{question}"><span class="badge {word.kind}">{_text(f"{word.mark} {word.text}")}'

@@ -7,7 +7,8 @@ STYLE = """
 .sn{--paper:#fdfdfb;--card:#fff;--ink:#1d2125;--soft:#565d66;--line:#e3e4e1;--track:#ebece9;--high:#0b62a4;
 --low:#b3470b;
 --high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;color-scheme:light dark;background:var(--paper);color:var(--ink);
-font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;container-type:inline-size;
+font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;
+container-type:inline-size;
 -webkit-text-size-adjust:100%}
 @media (prefers-color-scheme:dark){.sn{--paper:#14171a;--card:#1b1f23;--ink:#e8eaec;--soft:#a4acb4;--line:#2e343a;
 --track:#2a3036;

@@ -44,6 +44,7 @@ MAX_TERM_WIDTH = 48
 #: At most this many low terms are explained below the table.
 MAX_EXPLAINED = 6
 
+
 def report_text(data: Data, width: int | None = None) -> str:
     """The report as plain text, without colour codes.
 
@@ -82,36 +83,44 @@ def report_table(data: Data, width: int = 100) -> Group:
     """
     parts: list[Text | Table] = []
     if data["expression"] is not None:
-        parts.append(Text(plain(short_formula(data["expression"], digits_of_equation(data))), style="bold", overflow="fold"))
+        parts.append(
+            Text(plain(short_formula(data["expression"], digits_of_equation(data))), style="bold", overflow="fold")
+        )
     if data["terms"]:
         parts.append(_table(data, max(width, 40)))
     parts.append(Text(verdict(data), style="bold"))
     parts += _explanations(data)
     parts += _views(data)
     parts += [Text(f"Note: {plain(note)}", style="yellow") for note in data["notes"]]
-    footer = f"{fit_text(data)} {rows_text(data)} Distinct: free ν above {threshold_text(data)}, intercept free; {geometry_text(data)}."
+    rule = f"Distinct: ν with a free intercept above {threshold_text(data)}; {geometry_text(data)}."
+    footer = f"{fit_text(data)} {rows_text(data)} {rule}"
     parts.append(Text(footer.strip(), style="dim"))
     return Group(*parts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One column of the table: its head, and its cell for the i-th term."""
+    """One column of the table: its head, and its cell for a term."""
 
     head: str
-    cell: Callable[[int, Data], Text]
+    cell: Callable[[Data], Text]
     is_right: bool = False
+
+    def width(self, data: Data) -> int:
+        """Characters that it takes."""
+        return max(len(self.head), *(len(self.cell(term).plain) for term in data["terms"]))
 
 
 def _table(data: Data, width: int) -> Table:
     columns = _columns(data, width)
-    rows = [[column.cell(i, term) for column in columns] for i, term in enumerate(data["terms"])]
-    heads = [column.head for column in columns]
-    # Two characters between columns; the terms are the only column that folds.
-    taken = sum(2 + max(len(text) for text in [head, *(row[k].plain for row in rows)]) for k, head in enumerate(heads))
     labels = [Text(shorten(term["term"], 120)) for term in data["terms"]]
     wanted = min(max(4, *(len(label) for label in labels)), MAX_TERM_WIDTH)
-    bar = min(width - taken - wanted - 7 - len(str(len(labels) - 1)), WIDE_BAR)
+    # Two characters between columns; the terms are the only column that folds.
+    room = width - wanted - 5 - len(str(len(labels) - 1))
+    fewer = [column for column in columns if column.head != "ν"]  # the words do not need the paper's
+    if sum(2 + column.width(data) for column in columns) > room >= sum(2 + column.width(data) for column in fewer):
+        columns = fewer
+    bar = min(room - 2 - sum(2 + column.width(data) for column in columns), WIDE_BAR)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("#", justify="right", style="dim", no_wrap=True)
     table.add_column("term", overflow="fold")
@@ -121,7 +130,9 @@ def _table(data: Data, width: int) -> Table:
         table.add_column(column.head, justify="right" if column.is_right else "left", no_wrap=True)
     for i, term in enumerate(data["terms"]):
         drawn = [_bar(term["verdict"]["novelty"], data["tau"], _style(distinct_word(term)), bar)]
-        table.add_row(Text(str(i)), labels[i], *(drawn if bar >= NARROW_BAR else []), *rows[i])
+        table.add_row(
+            Text(str(i)), labels[i], *(drawn if bar >= NARROW_BAR else []), *(column.cell(term) for column in columns)
+        )
     return table
 
 
@@ -131,32 +142,31 @@ def _columns(data: Data, width: int) -> list[_Column]:
     room = width - (22 if has_interval else 0)
     has_sizes, has_words = room >= 120, room >= 70  # inflation and contribution; words and not only marks
     columns = [
-        _Column("coefficient" if has_sizes else "coeff.", lambda _, term: Text(coefficient_text(term)), True),
+        _Column("coefficient" if has_sizes else "coeff.", lambda term: Text(coefficient_text(term)), True),
+        _Column("ν", lambda term: Text(novelty_text(term["novelty"])), True),
     ]
-    if width >= 60:  # the words do not need it
-        columns.append(_Column("ν", lambda _, term: Text(novelty_text(term["novelty"])), True))
     if has_interval:
         columns += [
-            _Column("95 % interval", lambda _, term: Text(" – ".join(novelty_text(end) for end in term["interval"]))),
-            _Column("holds", lambda _, term: Text(f"{term['stability']:.0%}"), True),
+            _Column("95 % interval", lambda term: Text(" – ".join(novelty_text(end) for end in term["interval"]))),
+            _Column("holds", lambda term: Text(f"{term['stability']:.0%}"), True),
         ]
     if has_sizes:
         columns += [
-            _Column("1/ν²", lambda _, term: Text(_inflation(term)), True),
-            _Column("contribution", lambda _, term: Text(number(term["contribution"], 3)), True),
+            _Column("1/ν²", lambda term: Text(_inflation(term)), True),
+            _Column("contribution", lambda term: Text(number(term["contribution"], 3)), True),
         ]
     free = _Column(
-        "free ν", lambda _, term: Text(novelty_text(term["verdict"]["novelty"]), _style(distinct_word(term))), True
+        "free ν", lambda term: Text(novelty_text(term["verdict"]["novelty"]), _style(distinct_word(term))), True
     )
     if not has_words:
-        marks = _Column("d n d" if data["has_target"] else "d n", lambda _, term: _marks(term, data["has_target"]))
+        marks = _Column("d n d" if data["has_target"] else "d n", lambda term: _marks(term, data["has_target"]))
         return [*columns, free, marks]
     columns += [
         free,
-        _Column("distinct", lambda _, term: _distinct(term)),
-        _Column("needed", lambda _, term: _needed(term)),
+        _Column("distinct", lambda term: _distinct(term)),
+        _Column("needed", lambda term: _needed(term)),
     ]
-    return [*columns, _Column("determined", lambda _, term: _determined(term))] if data["has_target"] else columns
+    return [*columns, _Column("determined", lambda term: _determined(term))] if data["has_target"] else columns
 
 
 def _style(word: Word) -> str:

@@ -1,4 +1,4 @@
-"""The three words on a term, each with its mark, whether it is good, and its number; shared by all that show a report."""
+"""The three words on a term, each with its mark and its number; shared by all that show a report."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def needed_word(term: Data) -> Word:
 def determined_word(term: Data) -> Word:
     """Whether the data fix its coefficient; its number is the interval of the coefficient, refitted."""
     found = term["verdict"]
-    if found["determined"] not in _DETERMINED:
-        return _NOTHING
+    if found["distinct"] == "constant" or found["determined"] not in _DETERMINED:
+        return Word(_NOTHING.text, _NOTHING.mark, None, interval_of(term))  # the intercept is not judged
     text, mark = _DETERMINED[found["determined"]]
     return Word(text, mark, found["determined"] == "yes", interval_of(term))
 

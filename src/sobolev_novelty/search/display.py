@@ -18,6 +18,7 @@ from sobolev_novelty.search.units import ToUser
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from rich.table import Table
 
@@ -133,34 +134,42 @@ def in_users_terms(callback: Callback, written: ToUser) -> Callback:
 def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
     """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
     from sobolev_novelty.render.equation_table import DIGITS, table_html
+    from sobolev_novelty.render.mathml import formula
+    from sobolev_novelty.render.style import STYLE
 
     table = equations
     if "chosen" not in table.columns:
         table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
-    equation = html.escape(str(chosen.rounded(DIGITS)))
-    return f"<p><code>{equation}</code></p>{table_html(table)}<p>{html.escape(stop_reason)}</p>"
+    equation = str(chosen.rounded(DIGITS))
+    return (
+        f'<style>{STYLE}</style><div class="sn"><div class="wrap"><p class="eyebrow">Chosen equation</p>'
+        f'<div class="equation"><div class="set">{formula(equation)}</div><code>{html.escape(equation)}</code></div>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
+        f'<p class="small">{html.escape(stop_reason)}</p></div></div>'
+    )
 
 
-def front_figure(equations: pd.DataFrame) -> Figure:
-    """Loss against complexity on a logarithmic scale, the chosen equation marked."""
+def front_figure(equations: pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Loss against complexity on a logarithmic scale, the chosen equation marked; on ``ax`` where it is given."""
     require("matplotlib", extra="plot")
-    from matplotlib.figure import Figure
+    from sobolev_novelty.render.fit_figure import axis_label
+    from sobolev_novelty.render.notebook_figure import NotebookFigure
 
-    figure = Figure(figsize=(6.4, 4.0), layout="constrained")
-    axes = figure.subplots()
+    axes = NotebookFigure(figsize=(6.4, 4.0), dpi=144, layout="constrained").subplots() if ax is None else ax
+    figure = axes.figure.figure
     floor = 1e-32
     loss = equations["loss"].clip(lower=floor)
     axes.step(equations["complexity"], loss, where="post", color="0.6", zorder=1)
     low = equations["min_novelty"].fillna(0.0)
     points: Any = axes.scatter(equations["complexity"], loss, c=low, vmin=0.0, vmax=1.0, cmap="viridis", zorder=2)
     picked = equations["chosen"].astype(bool)
-    chosen = short_text(equations["expression"][picked].iloc[0]) if picked.any() else ""
+    chosen, is_formula = axis_label(equations["expression"][picked].iloc[0], 70) if picked.any() else ("", False)
     axes.scatter(
         equations["complexity"][picked], loss[picked], s=160, facecolors="none", edgecolors="crimson", zorder=3
     )
     axes.set_yscale("log")
     axes.set_xlabel("complexity (nodes)")
     axes.set_ylabel("loss (mean squared error)")
-    axes.set_title(chosen if len(chosen) < 70 else chosen[:69] + "…", fontsize=9)
-    figure.colorbar(points, label="lowest novelty of a term")
+    axes.set_title(chosen, fontsize=9, parse_math=is_formula)
+    figure.colorbar(points, ax=axes, label="lowest novelty of a term")
     return figure

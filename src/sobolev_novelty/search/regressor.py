@@ -44,6 +44,7 @@ from sobolev_novelty.search.verdicts import term_verdicts
 if TYPE_CHECKING:
     import pandas as pd
     import sympy
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
@@ -308,12 +309,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError("A loaded model has no training rows: give 'X'.")
         return self._sample_, self._target_, self._weights_
 
-    def plot(self) -> Figure:
-        """The front: error against complexity, the chosen equation marked (matplotlib)."""
+    def plot(self, ax: Axes | None = None) -> Figure:
+        """The front: error against complexity, the chosen equation marked (matplotlib); on ``ax`` where it is given."""
         from sobolev_novelty.search.display import front_figure
 
         check_is_fitted(self)
-        return front_figure(self.equations_)
+        return front_figure(self.equations_, ax)
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model as JSON: equations, verdicts, names and settings, the engine's too; no data, no code.
