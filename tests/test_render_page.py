@@ -237,6 +237,9 @@ def test_several_reports_make_one_page() -> None:
         ("exp(-x0)", "<msup><mi>e</mi>"),
         ("a - (b - c)", '<mo form="infix">−</mo>'),
         ("max(a, b)", "<mi>max</mi>"),
+        ("a + (-2*b)", '<mo form="infix">−</mo><mn>2</mn>'),
+        ("a - (-2*b)", '<mo form="infix">+</mo><mn>2</mn>'),
+        ("2*Mass", "<mn>2</mn><mo>·</mo><mi>Mass</mi>"),
     ],
 )
 def test_formulas_are_set(text: str, markup: str) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, short_text
 
 #: Significant digits that are shown; the table itself has all of them.
 DIGITS = 4
@@ -61,7 +61,7 @@ def table_html(table: pd.DataFrame) -> str:
 
 def _text(value: Any) -> str:
     if isinstance(value, Expression):
-        text = str(value.rounded(DIGITS))
+        text = short_text(value, digits=DIGITS)
         return text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 1] + "…"
     if isinstance(value, bool) or type(value).__name__ == "bool":
         return "▶" if value else ""

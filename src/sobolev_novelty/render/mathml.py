@@ -22,6 +22,7 @@ _GREEK_NAMES = (
 )
 _GREEK = dict(zip(_GREEK_NAMES.split(), "αβγδεζηθικλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 
+_MINUS = "<mo>−</mo>"
 _WORD = re.compile(r"(?:<m(?:sup|sub|row)>)*<mi>[^<]{2,}")
 
 #: Markup and how tightly it binds: 1 a sum, 2 a product, 3 a sign, 4 a power, 9 one thing.
@@ -49,8 +50,10 @@ def formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     pieces = []
     for k, (sign, summand) in enumerate(_summands(expression)):
         markup = summand.fold(partial(_leaf, widths=widths or {}), _node)
-        body = _within(markup, 2) if k else markup[0]
-        lead = f'<mo form="infix">{"−" if sign < 0 else "+"}</mo>' if k else ""
+        is_flipped = k > 0 and markup[1] > 1 and markup[0].startswith(_MINUS)  # + −2 x is written − 2 x
+        written = (markup[0].removeprefix(_MINUS), markup[1]) if is_flipped else markup
+        body = _within(written, 2) if k else markup[0]
+        lead = f'<mo form="infix">{"+" if (sign > 0) != is_flipped else "−"}</mo>' if k else ""
         pieces.append(f"<math>{lead}{body}</math>")
     return " ".join(pieces)
 

@@ -184,7 +184,7 @@ def _terms(data: Data, *, heading: bool = True) -> str:
         ("word", "Distinct", f"ν, intercept free; τ {data['tau']:.3f}"),
         ("word", "Needed", "lost without it"),
         *([("word", "Determined", "95 % interval, refitted")] if data["has_target"] else []),
-        ("", "ν of the paper", f"{how}; contribution"),
+        ("", _paper_name(data), f"{how}; contribution"),
     ]
     head = "".join(
         f'<th scope="col" class="{kind}">{_text(name)}{f"<small>{_text(more)}</small>" if more else ""}</th>'
@@ -216,16 +216,19 @@ def _row(i: int, term: Data, data: Data) -> str:
         interval = f'<span class="beneath">{_text(low)} – {_text(high)}, holds in {term["stability"]:.0%}</span>'
     contribution = _text(typeset(number(term["contribution"], 3)))
     determined = _word_cell("determined", determined_word(term)) if data["has_target"] else ""
-    name = f"ν of the paper, intercept {'free' if is_free else 'a term'}"
     return (
         f'<tr><th scope="row" class="term"><span class="name"><span class="place">{i}</span>'
         f"<span>{formula(term['term'])}</span></span></th>"
         f'<td data-name="coefficient">{_text(typeset(coefficient_text(term)))}</td>'
         f"{_word_cell('distinct', distinct_word(term), novelty_bar(term, data['tau'], is_free=is_free))}"
         f"{_word_cell('needed', needed_word(term))}{determined}"
-        f'<td data-name="{name}"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
+        f'<td data-name="{_paper_name(data)}"><span><span class="nu">{_text(novelty_text(term["novelty"]))}</span>'
         f'{interval}<span class="beneath">contributes {contribution}</span></span></td></tr>'
     )
+
+
+def _paper_name(data: Data) -> str:
+    return "ν of the whole report" if data["intercept"] == "free" else "ν of the paper"
 
 
 def _word_cell(question: str, word: Word, bar: str = "") -> str:

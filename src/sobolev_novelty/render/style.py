@@ -35,7 +35,7 @@ margin:1.1rem 0;overflow-x:auto}
 .sn dd{margin:0;font-size:1.25rem;font-weight:650;font-variant-numeric:tabular-nums}
 .sn table.terms{width:100%;border-collapse:collapse;font-variant-numeric:tabular-nums;background:none;border:0;
 margin:0}
-.sn table.terms th,.sn table.terms td{padding:.6rem .7rem;text-align:right;border:0;
+.sn table.terms th,.sn table.terms td{padding:.6rem .45rem;text-align:right;border:0;
 border-bottom:1px solid var(--line);vertical-align:middle;background:none;color:inherit;font-size:.95rem}
 .sn table.terms thead th{color:var(--soft);font-size:.8rem;font-weight:500;white-space:nowrap}
 .sn table.terms th small{display:block;font-weight:400;font-size:.74rem}

@@ -163,10 +163,10 @@ def _columns(data: Data, width: int) -> list[_Column]:
         return [*columns, free, marks]
     columns += [
         free,
-        _Column("distinct", lambda term: _distinct(term)),
-        _Column("needed", lambda term: _needed(term)),
+        _Column("distinct", _distinct),
+        _Column("needed", _needed),
     ]
-    return [*columns, _Column("determined", lambda term: _determined(term))] if data["has_target"] else columns
+    return [*columns, _Column("determined", _determined)] if data["has_target"] else columns
 
 
 def _style(word: Word) -> str:

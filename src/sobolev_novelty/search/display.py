@@ -133,17 +133,16 @@ def in_users_terms(callback: Callback, written: ToUser) -> Callback:
 
 def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
     """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
-    from sobolev_novelty.render.equation_table import DIGITS, table_html
+    from sobolev_novelty.render.equation_table import table_html
     from sobolev_novelty.render.mathml import formula
     from sobolev_novelty.render.style import STYLE
 
     table = equations
     if "chosen" not in table.columns:
         table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
-    equation = str(chosen.rounded(DIGITS))
     return (
         f'<style>{STYLE}</style><div class="sn"><div class="wrap"><p class="eyebrow">Chosen equation</p>'
-        f'<div class="equation"><div class="set">{formula(equation)}</div><code>{html.escape(equation)}</code></div>'
+        f'<div class="equation"><div class="set">{formula(chosen)}</div><code>{html.escape(short_text(chosen))}</code></div>'
         f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
         f'<p class="small">{html.escape(stop_reason)}</p></div></div>'
     )
