@@ -142,7 +142,8 @@ def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) ->
         table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
     return (
         f'<style>{STYLE}</style><div class="sn"><div class="wrap"><p class="eyebrow">Chosen equation</p>'
-        f'<div class="equation"><div class="set">{formula(chosen)}</div><code>{html.escape(short_text(chosen))}</code></div>'
+        f'<div class="equation"><div class="set">{formula(chosen)}</div>'
+        f"<code>{html.escape(short_text(chosen))}</code></div>"
         f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
         f'<p class="small">{html.escape(stop_reason)}</p></div></div>'
     )
