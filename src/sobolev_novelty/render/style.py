@@ -82,9 +82,10 @@ border-radius:.75rem;padding:1rem;font:.85rem/1.5 ui-monospace,Menlo,Consolas,"D
 color:inherit}
 @container (max-width:68rem){.sn .wrap{padding:1.1rem 1rem 2rem}
 .sn table.terms thead{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}
-.sn table.terms,.sn table.terms tbody{display:block}
+.sn table.terms{display:block}.sn table.terms tbody{display:grid;gap:.7rem;
+grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr))}
 .sn table.terms tr{display:block;background:var(--card);border:1px solid var(--line);border-radius:.75rem;
-padding:.8rem .95rem;margin:.7rem 0}
+padding:.8rem .95rem;margin:0;min-width:0}
 .sn table.terms th,.sn table.terms td{display:block;border:0;padding:.15rem 0;text-align:left}
 .sn table.terms th.term{min-width:0;padding-bottom:.4rem}
 .sn table.terms td[data-name]{display:grid;grid-template-columns:1fr auto;align-items:center;gap:.1rem .8rem;
