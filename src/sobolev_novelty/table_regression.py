@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -40,6 +40,8 @@ class FitSummary:
         complexity, loss, score, min_novelty, mean_novelty, expression (text).
     notes : tuple of str
         Which columns and rows were not used, and why.
+    counts : dict
+        What the engine counted: the calls of a language model, for example.
     out : str or None
         Where the model is.
     problem : str
@@ -55,6 +57,7 @@ class FitSummary:
     stop_reason: str
     front: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
+    counts: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
     problem: str = ""
 
@@ -67,7 +70,8 @@ class FitSummary:
         r2 = "R² is not finite" if self.r2 is None else f"R² {self.r2:.6f}"
         pace = f"{r2} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
         notes = [f"Note: {note}" for note in self.notes]
-        return "\n".join([self.equation, pace, "", "size  loss       equation", *lines, *notes])
+        counts = [", ".join(f"{name}: {value}" for name, value in self.counts.items())] if self.counts else []
+        return "\n".join([self.equation, pace, *counts, "", "size  loss       equation", *lines, *notes])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,6 +264,7 @@ def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tu
         stop_reason=model.stop_reason_,
         front=tuple({str(name): _finite(value) for name, value in row.items()} for row in rows),
         notes=notes,
+        counts=model.counts_,
     )
 
 

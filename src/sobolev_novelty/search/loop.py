@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -107,6 +108,8 @@ class SearchResult:
     seconds : float
     stop_reason : str
         A sentence.
+    counts : dict
+        What else the engine counted.
     """
 
     front: ParetoFront
@@ -114,6 +117,7 @@ class SearchResult:
     n_novelty_calls: int
     seconds: float
     stop_reason: str
+    counts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def best(self) -> Candidate | None:
@@ -162,11 +166,14 @@ def run(
                 _rounds(search, engine, rng)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
-    return SearchResult(search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason)
+    return SearchResult(
+        search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason, search.counts
+    )
 
 
 def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> None:
     state = engine.start(search.problem, rng)
+    search.counts = state.counts
     search.check_budget()
     while not search.stop_reason:
         n_proposed, n_evaluations = search.n_proposed, search.n_evaluations
@@ -177,7 +184,7 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator) -> Non
             search.stop_reason = search.stop_reason or "The engine has nothing more to propose."
             return
         state = engine.observe(state, scored)
-        search.n_novelty_calls = state.n_novelty_calls
+        search.n_novelty_calls, search.counts = state.n_novelty_calls, state.counts
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
@@ -197,6 +204,7 @@ class _Search:
     n_proposed: int = 0
     n_evaluations: int = 0
     n_novelty_calls: int = 0
+    counts: dict[str, Any] = field(default_factory=dict)
     idle_rounds: int = 0
     started: float = field(default_factory=time.perf_counter)
     n_rounds: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,7 +27,16 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.display import live_display
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
+from sobolev_novelty.search.engine import (
+    DEFAULT_OPERATORS,
+    Candidate,
+    Deadline,
+    Engine,
+    GuessSource,
+    Problem,
+    SobolevGuidance,
+    UserTerms,
+)
 from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import Budget, SearchResult, run
@@ -63,8 +73,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What equations may be made of; by default the usual ones.
     max_complexity : int, optional
         Nodes of the largest equation kept; 60 by default.
-    guesses : sequence of str, Expression or SymPy expression, optional
-        Your own starting points; their constants are fitted.
+    guesses : sequence of str, Expression or SymPy expression, or GuessSource, optional
+        Your own starting points; their constants are fitted. A source, such as
+        :class:`~sobolev_novelty.igsr.chat.ChatProposer`, is asked for some, within the budget's time.
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
@@ -83,6 +94,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         expression.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
+    counts_ : dict
+        What else was counted: the calls of a language model, the terms it offered, the guesses it gave.
     stop_reason_ : str
         Why the search ended.
 
@@ -105,7 +118,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         timeout: float | None = None,
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
-        guesses: Sequence[Any] | None = None,
+        guesses: Sequence[Any] | GuessSource | None = None,
         warm_start: bool = False,
         n_jobs: int | None = 1,
         random_state: Any = None,
@@ -145,6 +158,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None) -> SymbolicRegressor:
         refuse_dask(X, "X")
         refuse_dask(y, "y")
+        target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -152,17 +166,24 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         prepared = prepare(X, y, weights, rng)
         names = self._names()
-        guesses = [*previous, *(as_expression(guess, names) for guess in self.guesses or ())]
+        source = self.guesses if isinstance(self.guesses, GuessSource) else None
+        own = () if self.guesses is None or isinstance(self.guesses, GuessSource) else self.guesses
+        guesses = [*previous, *(as_expression(guess, names) for guess in own)]
         budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
-        problem = self._problem(prepared, guesses)
-        result = self._search(problem, budget, rng, saved, self._writer(prepared))
-        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared)
+        problem = self._problem(prepared, guesses, "y" if target is None else str(target))
+        counts, n_own = {}, len(problem.guesses)
+        if source is not None and not (saved is not None and saved.equations):  # a resumed run has its equations
+            problem, budget = _with_guesses_of(source, problem, budget, rng)
+            counts = {"guesses given": len(problem.guesses) - n_own}
+        result = self._search(problem, budget, rng, saved, problem.user.written)
+        self.counts_ = counts | result.counts
+        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem.user.written)
         if saved is not None:
-            saved.write(result, self._writer(prepared))
+            saved.write(result, problem.user.written)
             self.n_evaluations_ += saved.n_evaluations
             self.n_novelty_calls_ += saved.n_novelty_calls
         return self
@@ -261,20 +282,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
 
-    def _problem(self, prepared: Prepared, guesses: Sequence[Expression]) -> Problem:
-        numbered = {name: f"x{k}" for k, name in enumerate(self._names())}
+    def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str) -> Problem:
+        user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
-        forms = tuple(prepared.units.to_search(guess.rename(numbered)) for guess in guesses)
+        forms = tuple(user.read(guess) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
-        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept)
-
-    def _writer(self, prepared: Prepared) -> ToUser:
-        """Candidates' expressions in the user's names and units."""
-        names = {f"x{k}": name for k, name in enumerate(self._names())}
-        return lambda expression: prepared.units.to_user(expression).rename(names)
+        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept, user=user)
 
     def _search(
         self,
@@ -307,8 +323,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             engine.guidance = SobolevGuidance()
         return engine
 
-    def _store(self, result: SearchResult, data: _Data, prepared: Prepared) -> None:
-        written = self._writer(prepared)
+    def _store(self, result: SearchResult, data: _Data, prepared: Prepared, written: ToUser) -> None:
         candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
         front = ParetoFront().including_all(candidates)
         best = select(front)
@@ -373,6 +388,17 @@ class _Data:
             expression = polished(expression, self.X, self.y, self.weights, self.names)
             nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
         return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
+
+
+def _with_guesses_of(
+    source: GuessSource, problem: Problem, budget: Budget, rng: np.random.Generator
+) -> tuple[Problem, Budget]:
+    """The problem with the source's guesses behind the user's own, and what the wait left of the budget."""
+    begin = time.monotonic()
+    found = tuple(source.guesses(replace(problem, deadline=Deadline.after(budget.seconds)), rng))
+    if budget.seconds is not None:
+        budget = replace(budget, seconds=max(budget.seconds - (time.monotonic() - begin), 1e-3))
+    return replace(problem, guesses=(*problem.guesses, *found)), budget
 
 
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:

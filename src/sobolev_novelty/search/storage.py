@@ -16,7 +16,7 @@ import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
-from sobolev_novelty.search.engine import Engine, SobolevGuidance
+from sobolev_novelty.search.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
 
@@ -143,11 +143,11 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
 
 
 def _settings(model: Any) -> dict[str, Any]:
-    """The constructor's arguments, guesses as text; a random generator is not stored."""
+    """The constructor's arguments, guesses as text; a random generator or a source of guesses is not stored."""
     arguments: dict[str, Any] = model.get_params(deep=False)
     engine, guesses = arguments.pop("engine"), arguments.pop("guesses")
     settings, _ = _plain_options(arguments)
-    if guesses is not None:
+    if guesses is not None and not isinstance(guesses, GuessSource):
         settings["guesses"] = [str(as_expression(guess, model._names())) for guess in guesses]
     return {"engine": engine if isinstance(engine, str) else _engine_to_dict(engine)} | settings
 
