@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 ENGINES: dict[str, str | type[Engine[Any]]] = {
     "genetic": "sobolev_novelty.search.genetic:Genetic",
     "mcts": "sobolev_novelty.search.mcts:MCTS",
+    "igsr": "sobolev_novelty.igsr.engine:IGSR",
 }
 
 
