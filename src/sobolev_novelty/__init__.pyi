@@ -29,6 +29,11 @@ from sobolev_novelty.guidance import (
     prune as prune,
     rerank as rerank,
 )
+from sobolev_novelty.igsr.chat import ChatProposer as ChatProposer
+from sobolev_novelty.igsr.engine import IGSR as IGSR
+from sobolev_novelty.igsr.ledger import Limits as Limits
+from sobolev_novelty.igsr.sampler import GrammarSampler as GrammarSampler
+from sobolev_novelty.igsr.transcript import Transcript as Transcript
 from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.projection import TAU_ID as TAU_ID
 from sobolev_novelty.report import (

@@ -16,6 +16,7 @@ import typer
 
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_llm import ProposerOptions, llm_app
 from sobolev_novelty.cli_options import (
     EquationOptions,
     FeaturesOption,
@@ -221,6 +222,7 @@ def fit(
     data: TableArgument,
     target: Annotated[str, typer.Option(help="Column to predict.")],
     written: FormatOptions,
+    proposer: ProposerOptions,
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
@@ -242,8 +244,9 @@ def fit(
     from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
+        chosen, guesses = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, guesses=guesses, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
             verbose=False if as_json else None,
         )  # fmt: skip
@@ -347,6 +350,7 @@ def _options(
 
 app.add_typer(bench_app, name="bench")
 app.add_typer(turbulence_app, name="turbulence")
+app.add_typer(llm_app, name="llm")
 
 
 def _shielded(arguments: list[str]) -> list[str]:

@@ -20,6 +20,7 @@ OPTIONS = {
         "out", "separator", "solver", "target", "tau", "variables", "weights",
     )
 } | {
+    "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
     "chunk_rows": "--chunk-rows", "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
     "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights", "seconds": "--time",

@@ -217,5 +217,3 @@ def _with(column: FloatArray, basis: FloatArray, residual: FloatArray) -> tuple[
         return basis, residual
     q = q / length
     return np.vstack([basis, q]), residual - q * float(q @ residual)
-
-

@@ -20,7 +20,7 @@ from sobolev_novelty.parsing import ParseLimits, parse
 from sobolev_novelty.search.forms import split_form
 
 #: What is looked at of an answer: characters, lines, characters of a line.
-MAX_CHARACTERS, MAX_LINES, MAX_LINE = 50_000, 200, 400
+MAX_CHARACTERS, MAX_LINES, MAX_LINE = 1_000_000, 200, 400
 #: What a term may be.
 TERM_LIMITS = ParseLimits(max_length=MAX_LINE, max_depth=40, max_nodes=60, max_digits=30, max_exponent=20.0)
 
@@ -60,12 +60,13 @@ class Reading:
 
 
 def read_answer(text: str, vocabulary: Vocabulary, *, known: tuple[Expression, ...] = (), max_terms: int) -> Reading:
-    """The terms in an answer, at most ``max_terms``.
+    r"""The terms in an answer, at most ``max_terms``.
 
     Examples
     --------
     >>> vocabulary = Vocabulary(("x0", "x1"), ("mul", "div", "sin", "square"), ((0.0, 1.0), (1.0, 2.0)))
-    >>> found = read_answer("Sure! Here:\\n1. `sin(2*x0)`\\n- $\\\\frac{x_0}{x_1}$\\n- x2\\n- x0/x1", vocabulary, max_terms=8)
+    >>> text = "Sure! Here:\n1. `sin(2*x0)`\n- $\\frac{x_0}{x_1}$\n- x2\n- x0/x1"
+    >>> found = read_answer(text, vocabulary, max_terms=8)
     >>> [str(term) for term in found.terms], found.n_offered, found.n_malformed, found.n_repeated
     (['sin(2*x0)', 'x0/x1'], 5, 2, 1)
     """

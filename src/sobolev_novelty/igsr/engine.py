@@ -208,18 +208,16 @@ class IGSR(Engine[SetState]):
         for expansion in state.expansions:
             own = sorted((fitted[form] for form in expansion.forms if form in fitted), key=lambda c: c.nmse)
             child = self._child(state, expansion, own)
-            form = None if child is None else self._form(state, child.terms)
-            if child is not None and form is not None and child is not expansion.node:
-                state.refits.append((child, form))
+            if child is not None and child is not expansion.node:
+                refit = self._form(state, child.terms)
+                state.refits += [] if refit is None else [(child, refit)]
         state.expansions = []
         state.counts.update(state.ledger.counts())
         return state
 
     # --- asking
 
-    def _questions(
-        self, state: SetState, proposer: Proposer, rng: np.random.Generator
-    ) -> list[tuple[Node, Question]]:
+    def _questions(self, state: SetState, proposer: Proposer, rng: np.random.Generator) -> list[tuple[Node, Question]]:
         asked: list[tuple[Node, Question]] = []
         if state.ledger.failures_in_a_row >= MAX_FAILURES:
             state.stopped = f"{MAX_FAILURES} calls failed one after the other"
@@ -260,9 +258,7 @@ class IGSR(Engine[SetState]):
     def _shown_model(self, state: SetState, node: Node) -> Expression:
         return chained("add", [state.shown.written(term) for term in node.terms])
 
-    def _answers(
-        self, state: SetState, proposer: Proposer, asked: Sequence[tuple[Node, Question]]
-    ) -> Iterator[Answer]:
+    def _answers(self, state: SetState, proposer: Proposer, asked: Sequence[tuple[Node, Question]]) -> Iterator[Answer]:
         """In the order of the questions, whatever the order of arrival: the same transcript gives the same search."""
         if len(asked) == 1 or isinstance(proposer, GrammarSampler):
             for _, question in asked:

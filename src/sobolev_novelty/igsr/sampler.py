@@ -88,8 +88,9 @@ class _Draw:
     def name(self) -> str:
         return self.names[int(self.rng.integers(len(self.names)))]
 
-    def power(self) -> str | None:
-        name = self.name()
+    def power(self, name: str | None = None) -> str:
+        """A power of an input, of any where none is named."""
+        name = name or self.name()
         exponent = float(self.rng.choice(_POWERS, p=_POWER_SHARES))
         if exponent == 1.0:
             return name
@@ -101,8 +102,9 @@ class _Draw:
         return text.get(exponent, f"{name}**{exponent:g}")
 
     def monomial(self) -> str | None:
-        n = int(self.rng.choice((1, 2, 3, 4), p=(0.25, 0.4, 0.25, 0.1)))
-        return self.multiplied([self.power() for _ in range(min(n, len(self.names) + 1))])
+        n = min(int(self.rng.choice((1, 2, 3, 4), p=(0.25, 0.4, 0.25, 0.1))), len(self.names))
+        chosen = self.rng.choice(len(self.names), n, replace=False)
+        return self.multiplied([self.power(self.names[int(k)]) for k in chosen])
 
     def multiplied(self, factors: list[str | None]) -> str | None:
         known = [factor for factor in factors if factor is not None]
