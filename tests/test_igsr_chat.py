@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from llm_server import Behaviour, Handler, chat_server, saying
 
+from llm_server import Behaviour, Handler, chat_server, saying
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.igsr import chat
 from sobolev_novelty.igsr.chat import ChatProposer, is_local
@@ -266,9 +266,8 @@ def test_a_key_that_is_echoed_appears_nowhere(
         model = SymbolicRegressor(engine, budget=Budget(max_evaluations=60), random_state=0).fit(X, Y)
         assert server.received[0]["headers"]["Authorization"] == f"Bearer {KEY}"
     model.save(tmp_path / "model.json")
-    seen = [
-        path.read_text(), (tmp_path / "model.json").read_text(), caplog.text, repr(model), repr(proposer), str(model.counts_), *capsys.readouterr(),
-    ]  # fmt: skip
+    files = [path.read_text(), (tmp_path / "model.json").read_text()]
+    seen = [*files, caplog.text, repr(model), repr(proposer), str(model.counts_), *capsys.readouterr()]
     assert all(KEY not in text and KEY[:12] not in text for text in seen)
 
 

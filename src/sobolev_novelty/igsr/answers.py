@@ -20,9 +20,9 @@ from sobolev_novelty.parsing import ParseLimits, parse
 from sobolev_novelty.search.forms import split_form
 
 #: What is looked at of an answer: characters, lines, characters of a line.
-MAX_CHARACTERS, MAX_LINES, MAX_LINE = 1_000_000, 200, 400
+MAX_CHARACTERS, MAX_LINES, MAX_LINE = 1_000_000, 200, 1_000
 #: What a term may be.
-TERM_LIMITS = ParseLimits(max_length=MAX_LINE, max_depth=40, max_nodes=60, max_digits=30, max_exponent=20.0)
+TERM_LIMITS = ParseLimits(max_length=MAX_LINE, max_depth=40, max_nodes=64, max_digits=30, max_exponent=20.0)
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 _MARKER = re.compile(r"^\s*+(?:>\s*+)?(?:[-*•+]\s++|\(?(?:\d{1,3}|[a-hA-H])[.):]\s*+)?")

@@ -19,6 +19,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
@@ -245,7 +246,9 @@ def _judged(response: http.client.HTTPResponse, raw: bytes, key: str) -> _Said |
     if 300 <= status < 400:
         to = _split(response.getheader("Location") or "")
         where = _words(to.hostname if to is not None and to.hostname else "elsewhere", key)
-        return _Failed(f"The server redirects to {where}, which is not followed. Give the final address.", status=status)
+        return _Failed(
+            f"The server redirects to {where}, which is not followed. Give the final address.", status=status
+        )
     try:
         content = json.loads(raw.decode("utf-8", errors="replace"))
     except (ValueError, RecursionError):
@@ -294,10 +297,8 @@ def _connection(url: SplitResult, seconds: float) -> http.client.HTTPConnection:
 def _shut(sock: socket.socket, is_over: threading.Event) -> None:
     """End a connection from another thread: whoever waits for it waits no longer."""
     is_over.set()
-    try:
+    with suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
 
 
 def is_local(base_url: str) -> bool:

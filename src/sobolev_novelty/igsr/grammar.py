@@ -16,7 +16,7 @@ from sobolev_novelty.operators import OPERATORS
 
 #: Functions and brackets inside each other.
 DEPTH = 2
-#: Factors of a product.
+#: Factors of a product; those behind the first are less deep, so that no term is larger than the parser allows.
 MAX_FACTORS = 3
 _INFIX = {"add": '" + "', "sub": '" - "'}
 
@@ -45,8 +45,8 @@ def gbnf(vocabulary: Vocabulary, n_terms: int) -> str:
         rules.append(f"factor{depth} ::= {' | '.join(choices)}")
         if sums:
             joined = f"({' | '.join(sums)})"
-            second = f"(product{depth} | number)" if depth < DEPTH else f"product{depth}"
-            rules.append(f"sum{depth} ::= product{depth} {joined} {second}")
+            inner = f"product{max(depth - 1, 0)}"
+            rules.append(f"sum{depth} ::= {inner} {joined} ({inner} | number)")
         scaled = ['number "*" '] if "mul" in vocabulary.operators else []
         whole = [f"product{depth}", *(f"{factor}product{depth}" for factor in scaled)]
         rules.append(f"argument{depth} ::= {' | '.join([*whole, f'sum{depth}'] if sums else whole)}")
@@ -78,7 +78,9 @@ def _product(depth: int, vocabulary: Vocabulary) -> str:
     joints = [f'"{symbol}"' for name, symbol in (("mul", "*"), ("div", "/")) if name in vocabulary.operators]
     if not joints:
         return f"factor{depth}"
-    return f"factor{depth}" + f" (({' | '.join(joints)}) factor{depth}" * (MAX_FACTORS - 1) + ")?" * (MAX_FACTORS - 1)
+    further = f" (({' | '.join(joints)}) factor{max(depth - 1, 0)}"
+    n_further = MAX_FACTORS - 1 if depth else 1
+    return f"factor{depth}" + further * n_further + ")?" * n_further
 
 
 def _reachable(rules: list[str]) -> list[str]:
