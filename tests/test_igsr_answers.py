@@ -80,6 +80,11 @@ def test_operators_that_are_not_allowed_are_respelled_or_refused() -> None:
     assert terms("x0**3\nsin(x0)", few) == ["x0*(x0*x0)"]
 
 
+def test_numbers_of_variables_are_not_guessed() -> None:
+    assert terms("x2\nx_1\nX0") == ["x1", "x0"]
+    assert terms("x0\nx1\nmass", NAMED) == ["mass"]
+
+
 def test_names_with_spaces_are_written_between_backticks() -> None:
     assert terms("mass*`body length`", NAMED) == ["mass*`body length`"]
     assert terms("1. `mass*`body length``", NAMED) == []

@@ -165,7 +165,10 @@ def _split_at_commas(line: str) -> list[str]:
 
 def _parsed(text: str, vocabulary: Vocabulary) -> tuple[Expression, ...]:
     try:
-        whole = parse(text, names=vocabulary.names, limits=TERM_LIMITS)
+        # No guessing: x2 of two inputs x0 and x1 is a mistake of the model, not the second input.
+        numbered = all(name == f"x{k}" for k, name in enumerate(vocabulary.names))
+        convention = "x0" if numbered else "names"
+        whole = parse(text, names=vocabulary.names, variables=convention, limits=TERM_LIMITS)
         if not whole.variables:
             return ()
         written = (respelled(term, vocabulary.operators) for term in split_form(whole).terms if term.variables)

@@ -1,4 +1,4 @@
-r"""IGSR and SN-IGSR: tree search over sets of terms that a proposer offers (Section 4.2, Appendix D.3).
+r"""IGSR and SN-IGSR: tree search over sets of terms that a proposer offers (Appendix D.3).
 
 One round: *selection* walks to a node, an additive model; *expansion* asks the proposer for terms that go with it; the
 loop fits the parent's terms with the offered ones, several starts of the inner constants as several forms, so that
