@@ -109,7 +109,8 @@ class IGSR(Engine[SetState]):
     min_influence : float
         A term is dropped where its removal raises the validation error by less than this share.
     exploration, widening : float
-        Of the upper confidence bound; a node with n visits is expanded at most 1 + widening · √n times.
+        Of the upper confidence bound; a node with n visits and children is expanded again while it was fewer than
+        widening · √n times: a few calls go deep, many go wide.
     n_rows_shown : int
         Rows of the table that the proposer is shown: none unless asked for.
 
@@ -133,7 +134,7 @@ class IGSR(Engine[SetState]):
         n_starts: int = 5,
         min_influence: float = 0.01,
         exploration: float = 0.1,
-        widening: float = 1.0,
+        widening: float = 0.6,
         n_rows_shown: int = 0,
     ) -> None:
         self.proposer = proposer

@@ -57,7 +57,7 @@ def select(root: Node, *, exploration: float, widening: float) -> Node:
     node = root
     while True:
         node.visits += 1
-        if not node.children or node.n_expansions < 1.0 + widening * math.sqrt(node.visits):
+        if not node.children or node.n_expansions < widening * math.sqrt(node.visits):
             node.n_expansions += 1
             return node
         bound = exploration * math.sqrt(math.log(node.visits + 1.0))
