@@ -92,6 +92,13 @@ def test_influence_is_what_separate_fits_say() -> None:
     np.testing.assert_allclose(found.error([0, 2]), errors(columns[:, [0, 1, 3]], parts.y, parts.n_training), rtol=1e-9)
 
 
+def test_a_pole_is_not_a_term() -> None:
+    sample = Sample(np.linspace(-1.0, 1.0, 100)[None] + 1e-4, ("x0",))
+    parts = Parts.of(Problem(sample, sample.X[0] ** 2), np.random.default_rng(0))
+    assert [str(term) for term in parts.additive([parse("1/(x0 - 0.01)"), parse("x0")]).terms] == ["x0"]
+    assert [str(term) for term in parts.ranked([], [[parse("1/(x0 - 0.01)")], [parse("x0")]])] == ["x0"]
+
+
 def test_terms_that_do_not_matter_are_dropped() -> None:
     _, found = pool()
     kept = found.screened(range(4), min_influence=0.05, max_terms=8, max_nodes=60)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample
@@ -22,10 +23,14 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import factor
 from sobolev_novelty.search.engine import Problem
 
+BoolArray = npt.NDArray[np.bool_]
+
 #: Rows that are looked at, and the share of them that validates.
 MAX_ROWS, VALIDATION_SHARE = 800, 0.25
 #: Validation errors below this are rounding: no term has influence there.
 ROUNDING = 1e-24
+#: A term of whose sum of squares one row holds this share, among so many rows or more, is a pole.
+ONE_ROW_SHARE, MIN_ROWS_FOR_POLES = 0.25, 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,11 +160,11 @@ class Parts:
         y = self.y[:n] * root
         residual = y - basis.T @ (basis @ y)
         columns = values([term for group in groups for term in group], sample) * root
+        usable, size = _usable(columns)
+        columns = np.where(usable[:, None], columns, 0.0) / np.where(usable, size, 1.0)[:, None]
+        lengths = np.einsum("ij,ij->i", columns, columns)
         with np.errstate(all="ignore"):
-            lengths = np.einsum("ij,ij->i", columns, columns)
-            usable = np.isfinite(lengths) & (lengths > 0.0)
-            columns = np.where(usable[:, None], columns, 0.0)
-            rest = np.where(usable, lengths - np.sum((columns @ basis.T) ** 2, axis=1), 0.0)
+            rest = lengths - np.sum((columns @ basis.T) ** 2, axis=1)
             fresh = rest > 1e-8 * lengths
             gain = np.where(fresh, (columns @ residual) ** 2 / np.where(fresh, rest, 1.0), -1.0)
         found: list[tuple[float, int, Expression]] = []
@@ -175,10 +180,7 @@ class Parts:
     def additive(self, terms: Sequence[Expression]) -> Additive:
         """The terms on both parts; those that are not finite everywhere or are constant are left out."""
         columns = values(terms, self.sample)
-        with np.errstate(all="ignore"):
-            size = np.abs(columns).max(axis=1, initial=0.0)
-            varies = np.ptp(columns, axis=1) > 1e-9 * size
-        usable = np.isfinite(size) & (size > 1e-100) & (size < 1e100) & varies
+        usable, size = _usable(columns)
         kept = tuple(term for term, use in zip(terms, usable, strict=True) if use)
         columns = columns[usable] / size[usable, None]
         table = np.vstack([np.ones_like(self.y), columns, self.y]).T * self.root[:, None]
@@ -189,6 +191,17 @@ class Parts:
         if not total > 0.0:  # a single validation row, or equal ones
             total = max(float(np.sum((self.root * (self.y - self.y.mean())) ** 2)), 1e-300)
         return Additive(kept, _square(factor(table[:n])), _square(factor(table[n:])), total)
+
+
+def _usable(columns: FloatArray) -> tuple[BoolArray, FloatArray]:
+    """Terms that are finite, vary, and do not live on one row, as a pole does; and their largest magnitudes."""
+    with np.errstate(all="ignore"):
+        size = np.abs(columns).max(axis=1, initial=0.0)
+        varies = np.ptp(columns, axis=1) > 1e-9 * size if len(columns) else np.zeros(0, dtype=bool)
+        usable = np.isfinite(size) & (size > 1e-100) & (size < 1e100) & varies
+        if columns.shape[1] >= MIN_ROWS_FOR_POLES:
+            usable &= np.sum((columns / np.where(size > 0.0, size, 1.0)[:, None]) ** 2, axis=1) > 1.0 / ONE_ROW_SHARE
+    return usable, size
 
 
 def values(terms: Sequence[Expression], sample: Sample) -> FloatArray:

@@ -119,12 +119,12 @@ class _Draw:
             return f"{number if self.rng.random() < 0.6 else -number:g}*({inside})"
         return inside
 
-    def total(self) -> str:
+    def total(self, signs: str = "+-") -> str:
         """A sum or difference of two short products, or of one and a number."""
         second = _multiplied(self.power(), self.power())
         if self.rng.random() < 0.4:
             second = f"{np.exp(self.rng.normal(0.0, 1.0)):.2g}"
-        return f"{self.power()} {self.one_of('+-')} {second}"
+        return f"{self.power()} {self.one_of(signs)} {second}"
 
     def function(self) -> str:
         inside = self.argument()
@@ -141,7 +141,7 @@ class _Draw:
     def quotient(self) -> str:
         """A product over a sum, over its square, or over its root."""
         above = self.monomial() if self.rng.random() < 0.7 else "1"
-        return f"{above}/{self.one_of(('({})', 'sqrt({})', '({})**2')).format(self.total())}"
+        return f"{above}/{self.one_of(('({})', 'sqrt({})', '({})**2')).format(self.total('+++-'))}"
 
     def neighbour(self) -> str:
         """A term of the current model, changed: times or over something, or with another input in one place."""
@@ -152,7 +152,7 @@ class _Draw:
         if kind < 0.55:
             return _multiplied(term, f"({self.function()})")
         if kind < 0.7:
-            return f"{term}/({self.total()})"
+            return f"{term}/({self.total('+++-')})"
         inner = _multiplied(self.one_of(self.names), self.power()) if kind < 0.85 else self.total()
         return term.replace(self.one_of(self.names), f"({inner})", 1)
 
