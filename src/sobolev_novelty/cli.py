@@ -244,9 +244,9 @@ def fit(
     from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
-        chosen, guesses = proposer.applied_to(engine)
+        chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            chosen, guesses=guesses, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, guesses=source, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, n_jobs=jobs, random_state=seed,
             verbose=False if as_json else None,
         )  # fmt: skip
