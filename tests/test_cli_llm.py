@@ -12,6 +12,8 @@ from typer.testing import CliRunner, Result
 
 from llm_server import chat_server, saying
 from sobolev_novelty.cli import app
+from sobolev_novelty.igsr.engine import IGSR
+from sobolev_novelty.search.regressor import SymbolicRegressor
 
 
 def invoke(*arguments: str) -> Result:
@@ -66,9 +68,10 @@ def test_other_engines_take_the_model_as_a_source_of_guesses(data: str) -> None:
     assert result.output.splitlines()[0] == "mass*`body length`" and "guesses given: 1" in result.output
 
 
-def test_igsr_needs_no_model(data: str) -> None:
-    result = fit(data, "--engine", "igsr")
+def test_igsr_needs_no_model_and_its_saved_model_can_be_fitted_again(data: str, tmp_path: Path) -> None:
+    result = fit(data, "--engine", "igsr", "--out", str(tmp_path / "model.json"))
     assert result.exit_code == 0 and "calls made: " in result.output
+    assert isinstance(SymbolicRegressor.load(tmp_path / "model.json").engine, IGSR)
 
 
 def test_an_endpoint_that_is_not_there_is_named_in_the_result(data: str) -> None:

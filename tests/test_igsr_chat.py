@@ -271,6 +271,18 @@ def test_a_key_that_is_echoed_appears_nowhere(
     assert all(KEY not in text and KEY[:12] not in text for text in seen)
 
 
+def test_a_placeholder_for_a_key_takes_nothing_out_of_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(chat.KEY, "x")
+    answer, received = ask(saying("x0*x1"))
+    assert answer.text == "x0*x1" and received[0]["headers"]["Authorization"] == "Bearer x"
+
+
+def test_a_key_that_no_header_can_hold_is_not_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(chat.KEY, f"{KEY}\nInjected: header")
+    answer, _ = ask(saying("x0*x1"), max_retries=0)
+    assert answer.problem == "The connection to 127.0.0.1 failed: ValueError."
+
+
 def test_a_key_in_the_address_is_refused_without_repeating_it() -> None:
     for url in (f"http://user:{KEY}@127.0.0.1/v1", f"http://127.0.0.1/v1?key={KEY}"):
         with pytest.raises(ParameterError, match="must not hold a key") as error:

@@ -372,6 +372,7 @@ def test_a_killed_run_resumes_without_asking_again(tmp_path: Path) -> None:
         second = recorded(path, n=200, proposer=ChatProposer(server.url, "m"), checkpoint=checkpoint)
         assert len(server.received) == second.counts_["calls made"] - second.counts_["calls replayed"]
     assert second.counts_["calls replayed"] == 3 and second.score(X, Y) > 1.0 - 1e-9
+    assert fitted(Transcript(path), limits=Limits(calls=1)).counts_["calls replayed"] == 1  # the cut line does no harm
 
 
 def test_a_question_that_was_never_asked_is_not_answered_by_a_replay(tmp_path: Path) -> None:

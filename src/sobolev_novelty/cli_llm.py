@@ -46,7 +46,8 @@ class ProposerOptions:
 
         proposer = self._proposer()
         if engine == "igsr":
-            limits = Limits(calls=self.llm_calls, tokens=self.llm_tokens)
+            is_limited = (self.llm_calls, self.llm_tokens) != (None, None)
+            limits = Limits(calls=self.llm_calls, tokens=self.llm_tokens) if is_limited else None
             return IGSR(proposer, limits=limits, names="anonymous" if self.anonymous else "given"), None
         if proposer is None and (self.llm_calls, self.llm_tokens, self.anonymous) != (None, None, False):
             raise ParameterError("'engine' must be igsr, or --llm given, for options of a language model.")

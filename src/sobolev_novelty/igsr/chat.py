@@ -45,6 +45,8 @@ BACKOFF, MAX_BACKOFF = 0.5, 30.0
 #: Words of a server that an error message repeats.
 MAX_WORDS = 200
 HIDDEN = "[key]"
+#: Characters below which a key is no secret.
+MIN_KEY = 8
 #: Calls as a source of guesses.
 N_GUESS_CALLS = 3
 _STRUCTURES = ("grammar", "json_schema", "none")
@@ -327,7 +329,8 @@ def _split(address: str) -> SplitResult | None:
 
 
 def _without_key(text: str, key: str) -> str:
-    return text.replace(key, HIDDEN) if key else text
+    # "x" and "none" stand for a key at local servers; taken out, they would take terms with them.
+    return text.replace(key, HIDDEN) if len(key) >= MIN_KEY else text
 
 
 def _words(text: str, key: str) -> str:

@@ -23,6 +23,8 @@ from sobolev_novelty.igsr.protocol import Answer, Proposer, Question
 from sobolev_novelty.search.engine import Problem
 
 FORMAT = "sobolev-novelty transcript"
+#: How every line begins.
+_HEAD = json.dumps({"format": FORMAT})[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +103,10 @@ class Transcript:
             "n_malformed": reading.n_malformed, "prompt": question.prompt,
         }  # fmt: skip
         self.known[digest] = line
-        # One write of one line: calls at once do not mix, and a killed run leaves at most one line cut short.
-        with Path(self.path).open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        # One write, begun on a fresh line: calls at once do not mix, and a killed run costs one line at most.
+        text = json.dumps(line, ensure_ascii=False) + "\n"
+        with Path(self.path).open("ab", buffering=0) as file:
+            file.write((text if _ends_a_line(Path(self.path)) else "\n" + text).encode("utf-8"))
 
     def _lines(self) -> dict[str, dict[str, Any]]:
         if not self.known and Path(self.path).is_file():
@@ -125,7 +128,7 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 
 
 def _read(path: Path) -> dict[str, dict[str, Any]]:
-    """The lines of a file by their hash; the last one may be cut short, where a run was killed."""
+    """The lines of a file by their hash; one that is cut short, where a run was killed, is left out."""
     try:
         texts = path.read_text(encoding="utf-8").split("\n")
     except (OSError, ValueError) as error:
@@ -137,13 +140,22 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         try:
             line = json.loads(text)
         except (ValueError, RecursionError):
+            if text.startswith(_HEAD) or _HEAD.startswith(text):
+                continue
             line = None
         if not _is_line(line):
-            if number == len(texts):
-                continue
             raise DataError(f"Line {number} of the transcript '{path}' is not a recorded call. Give another file.")
         found[line["hash"]] = line
     return found
+
+
+def _ends_a_line(path: Path) -> bool:
+    """Whether a file is empty or ends with a line break."""
+    with path.open("rb") as file:
+        if not file.seek(0, 2):
+            return True
+        file.seek(-1, 2)
+        return file.read(1) == b"\n"
 
 
 def _is_line(line: Any) -> bool:
