@@ -99,7 +99,7 @@ def run(model: str, url: str | None, suites: list[str], names: list[str], stated
                 print(task, job.method, found["status"], found.get("r2_test"), found.get("extra", ""), flush=True)
 
 
-def table(model: str, suites: list[str]) -> str:
+def table(model: str, suites: list[str], stated: dict[str, Any]) -> str:
     """Means of each arm and its difference from the one without feedback, as Markdown."""
     lines = []
     for suite in suites:
@@ -114,11 +114,13 @@ def table(model: str, suites: list[str]) -> str:
             "| feedback | R² | complexity | mean novelty | Δ R² | Δ complexity | Δ novelty |",
             "| --- | ---: | ---: | ---: | --- | --- | --- |",
         ]  # fmt: skip
-        for method, own in scores.groupby("method"):
-            base = "none, anonymous" if "anonymous" in str(method) else "none"
+        order = [label(*arm[::-1]) for arm in product(stated["names"], stated["feedback"])]
+        for method in (name for name in order if (scores["method"] == name).any()):
+            own = scores[scores["method"] == method]
+            base = "none, anonymous" if "anonymous" in method else "none"
             cells = [f"{own['r2'].mean():.4f}", f"{own['complexity'].mean():.2f}", f"{own['novelty'].mean():.4f}"]
             if method != base and (scores["method"] == base).any():
-                found = differences(scores, base, str(method))
+                found = differences(scores, base, method)
                 cells += [
                     f"{100 * d.value:+.1f} % [{100 * d.lower:+.1f}, {100 * d.upper:+.1f}]" for d in found.values()
                 ]
@@ -140,7 +142,7 @@ def main() -> None:
     stated = tomllib.loads(PROTOCOL.read_text(encoding="utf-8"))
     suites = [options.suite] if options.suite else list(stated["tasks"])
     if options.table:
-        print(table(options.model, suites))
+        print(table(options.model, suites, stated))
         return
     if (options.model == "grammar") == (options.llm is not None):
         parser.error("give --llm for a model, and none for the grammar control")
