@@ -92,11 +92,13 @@ def test_influence_is_what_separate_fits_say() -> None:
     np.testing.assert_allclose(found.error([0, 2]), errors(columns[:, [0, 1, 3]], parts.y, parts.n_training), rtol=1e-9)
 
 
-def test_a_pole_is_not_a_term() -> None:
-    sample = Sample(np.linspace(-1.0, 1.0, 100)[None] + 1e-4, ("x0",))
-    parts = Parts.of(Problem(sample, sample.X[0] ** 2), np.random.default_rng(0))
-    assert [str(term) for term in parts.additive([parse("1/(x0 - 0.01)"), parse("x0")]).terms] == ["x0"]
-    assert [str(term) for term in parts.ranked([], [[parse("1/(x0 - 0.01)")], [parse("x0")]])] == ["x0"]
+def test_a_pole_is_not_a_term_and_an_outlier_of_an_input_is_one() -> None:
+    x = np.linspace(-1.0, 1.0, 100) + 1e-4
+    sample = Sample(np.stack([x, np.where(np.arange(100) == 50, 1000.0, x)]), ("x0", "x1"))
+    parts = Parts.of(Problem(sample, x**2), np.random.default_rng(0))
+    terms = [parse("1/(x0 - 0.0103)"), parse("x0"), parse("x1")]
+    assert [str(term) for term in parts.additive(terms).terms] == ["x0", "x1"]
+    assert {str(term) for term in parts.ranked([], [[term] for term in terms])} == {"x0", "x1"}
 
 
 def test_terms_that_do_not_matter_are_dropped() -> None:

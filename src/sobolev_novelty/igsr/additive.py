@@ -20,6 +20,7 @@ import numpy.typing as npt
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import factor
 from sobolev_novelty.search.engine import Problem
 
@@ -29,8 +30,10 @@ BoolArray = npt.NDArray[np.bool_]
 MAX_ROWS, VALIDATION_SHARE = 800, 0.25
 #: Validation errors below this are rounding: no term has influence there.
 ROUNDING = 1e-24
-#: A term of whose sum of squares one row holds this share, among so many rows or more, is a pole.
-ONE_ROW_SHARE, MIN_ROWS_FOR_POLES = 0.25, 40
+#: A term with one of these operators of whose sum of squares one row holds this share, among so many rows or more, is a
+#: pole. Without them it is an input with an outlier.
+_WITH_POLES = frozenset(OPERATORS[name] for name in ("div", "inv", "pow", "log", "tan", "cot"))
+ONE_ROW_SHARE, MIN_ROWS_FOR_POLES = 0.5, 40
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -159,8 +162,9 @@ class Parts:
         basis = np.linalg.qr(np.nan_to_num(fixed, posinf=0.0, neginf=0.0).T)[0].T
         y = self.y[:n] * root
         residual = y - basis.T @ (basis @ y)
-        columns = values([term for group in groups for term in group], sample) * root
-        usable, size = _usable(columns)
+        terms = [term for group in groups for term in group]
+        columns = values(terms, sample) * root
+        usable, size = _usable(terms, columns)
         columns = np.where(usable[:, None], columns, 0.0) / np.where(usable, size, 1.0)[:, None]
         lengths = np.einsum("ij,ij->i", columns, columns)
         with np.errstate(all="ignore"):
@@ -180,7 +184,7 @@ class Parts:
     def additive(self, terms: Sequence[Expression]) -> Additive:
         """The terms on both parts; those that are not finite everywhere or are constant are left out."""
         columns = values(terms, self.sample)
-        usable, size = _usable(columns)
+        usable, size = _usable(terms, columns)
         kept = tuple(term for term, use in zip(terms, usable, strict=True) if use)
         columns = columns[usable] / size[usable, None]
         table = np.vstack([np.ones_like(self.y), columns, self.y]).T * self.root[:, None]
@@ -193,14 +197,16 @@ class Parts:
         return Additive(kept, _square(factor(table[:n])), _square(factor(table[n:])), total)
 
 
-def _usable(columns: FloatArray) -> tuple[BoolArray, FloatArray]:
+def _usable(terms: Sequence[Expression], columns: FloatArray) -> tuple[BoolArray, FloatArray]:
     """Terms that are finite, vary, and do not live on one row, as a pole does; and their largest magnitudes."""
     with np.errstate(all="ignore"):
         size = np.abs(columns).max(axis=1, initial=0.0)
         varies = np.ptp(columns, axis=1) > 1e-9 * size if len(columns) else np.zeros(0, dtype=bool)
         usable = np.isfinite(size) & (size > 1e-100) & (size < 1e100) & varies
         if columns.shape[1] >= MIN_ROWS_FOR_POLES:
-            usable &= np.sum((columns / np.where(size > 0.0, size, 1.0)[:, None]) ** 2, axis=1) > 1.0 / ONE_ROW_SHARE
+            n_equal_rows = np.sum((columns / np.where(size > 0.0, size, 1.0)[:, None]) ** 2, axis=1)
+            may_be_poles = np.array([not _WITH_POLES.isdisjoint(term.tokens) for term in terms], dtype=bool)
+            usable &= (n_equal_rows > 1.0 / ONE_ROW_SHARE) | ~may_be_poles
     return usable, size
 
 
