@@ -31,6 +31,11 @@ from sobolev_novelty.guidance import (
     prune as prune,
     rerank as rerank,
 )
+from sobolev_novelty.igsr.chat import ChatProposer as ChatProposer
+from sobolev_novelty.igsr.engine import IGSR as IGSR
+from sobolev_novelty.igsr.ledger import Limits as Limits
+from sobolev_novelty.igsr.sampler import GrammarSampler as GrammarSampler
+from sobolev_novelty.igsr.transcript import Transcript as Transcript
 from sobolev_novelty.intervals import (
     Interval as Interval,
     Intervals as Intervals,

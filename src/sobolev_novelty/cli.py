@@ -17,6 +17,7 @@ import typer
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_corpus import filter_command, pretrain_command
 from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_llm import ProposerOptions, llm_app
 from sobolev_novelty.cli_options import (
     EquationOptions,
     FeaturesOption,
@@ -255,6 +256,7 @@ def fit(
     data: TableArgument,
     target: Annotated[str, typer.Option(help="Column to predict.")],
     written: FormatOptions,
+    proposer: ProposerOptions,
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
@@ -280,10 +282,11 @@ def fit(
     from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
+        chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, guesses=guesses if source is None else source, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
-            random_state=seed, verbose=False if as_json else None, guesses=guesses,
+            random_state=seed, verbose=False if as_json else None,
         )  # fmt: skip
         summary = fit_table(
             model, table_source(data), target=target, written=written.table_format(), features=listed(features),
@@ -427,6 +430,7 @@ app.command("filter")(filter_command)
 app.command("pretrain")(pretrain_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(turbulence_app, name="turbulence")
+app.add_typer(llm_app, name="llm")
 
 
 def _shielded(arguments: list[str]) -> list[str]:

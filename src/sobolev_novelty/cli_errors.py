@@ -21,6 +21,7 @@ OPTIONS = {
         "target", "tau", "variables", "weights",
     )
 } | {
+    "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
     "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
     "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",

@@ -21,6 +21,7 @@ ENGINES: dict[str, str | type[Engine[Any]]] = {
     "paper_gp": "sobolev_novelty.search.paper_gp:PaperGP",
     "paper_mcts": "sobolev_novelty.search.paper_mcts:PaperMCTS",
     "transformer": "sobolev_novelty.transformer.engine:Transformer",
+    "igsr": "sobolev_novelty.igsr.engine:IGSR",
 }
 
 #: Packages that only some engines need, and the extra that brings them.
