@@ -284,9 +284,9 @@ def fit(
     with one_line_errors(as_json):
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            chosen, guesses=guesses if source is None else source, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
-            random_state=seed, verbose=False if as_json else None,
+            random_state=seed, verbose=False if as_json else None, guesses=guesses if source is None else source,
         )  # fmt: skip
         summary = fit_table(
             model, table_source(data), target=target, written=written.table_format(), features=listed(features),
