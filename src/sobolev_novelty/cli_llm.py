@@ -10,6 +10,7 @@ import typer
 
 from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import JsonOption, json_text, listed, print_json
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def grammar(
             print_json({"gbnf": gbnf(vocabulary, terms), "json_schema": json_schema(vocabulary, terms)})
         else:
             text = json_text(json_schema(vocabulary, terms)) + "\n" if schema else gbnf(vocabulary, terms)
-            typer.echo(text, nl=False)
+            echo(text, nl=False)
 
 
 def _variables(data: Path | None, target: str | None, names: list[str] | None) -> tuple[str, ...]:
