@@ -36,7 +36,7 @@ from sobolev_novelty.igsr.engine import IGSR as IGSR
 from sobolev_novelty.igsr.ledger import Limits as Limits
 from sobolev_novelty.igsr.sampler import GrammarSampler as GrammarSampler
 from sobolev_novelty.igsr.transcript import Transcript as Transcript
-from sobolev_novelty.intervals import (
+from sobolev_novelty.profile_intervals import (
     Interval as Interval,
     Intervals as Intervals,
     intervals as intervals,

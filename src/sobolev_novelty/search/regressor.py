@@ -25,7 +25,7 @@ from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
-from sobolev_novelty.intervals import Intervals, intervals
+from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
