@@ -162,6 +162,8 @@ def _report(
             return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
     chunks = FileChunks(equation.path, chunk_rows, written.table_format())
     text, matching = equation.read()
+    if matching.get("target") is not None:
+        _print_notes(["The file is read in parts; whether coefficients are determined takes all rows at once."])
     with progress_bar("Reading") as on_progress:
         return streamed_report(text, chunks, **matching, **options, on_progress=on_progress)
 

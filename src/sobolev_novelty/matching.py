@@ -18,8 +18,8 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
-from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import nmse
@@ -171,10 +171,6 @@ def match_equation(
     return MatchedEquation(expression, sample.rows(known), y[known], notes)
 
 
-#: Said of a file that was read in parts although a target was named.
-IN_PARTS = "The file was read in parts: whether coefficients are determined was not asked, because that takes all rows at once."
-
-
 def streamed_report(
     equation: str,
     chunks: FileChunks,
@@ -213,7 +209,7 @@ def streamed_report(
         found.update(sample if target is None else sample.rows(np.isfinite(table.numbers(target))))
         n_rows += len(table)
     if target is not None:
-        notes += (*_target_note(first, target, found.n_samples, n_rows), IN_PARTS)
+        notes += _target_note(first, target, found.n_samples, n_rows)
     return replace(found.report(), given_notes=notes)
 
 
