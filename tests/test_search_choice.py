@@ -201,9 +201,9 @@ def test_the_warning_survives_saving(tmp_path: Path) -> None:
 
 def test_verdicts_are_saved_with_the_model(tmp_path: Path) -> None:
     model = fitted("x0 + sin(3*x1)")
-    columns = ["term", "coefficient", "novelty", "qualified", "low", "high", "determined"]
-    assert list(model.verdicts_.columns) == columns
-    assert set(model.verdicts_["determined"]) == {"determined"}
+    words = model.verdicts_[["distinct", "needed", "determined"]]
+    assert set(map(tuple, words.to_numpy().tolist())) == {("yes", "yes", "yes")}
+    assert (model.verdicts_["low"] < model.verdicts_["high"]).all()
     model.save(tmp_path / "model.json")
     loaded = SymbolicRegressor.load(tmp_path / "model.json")
     pd.testing.assert_frame_equal(loaded.verdicts_, model.verdicts_)

@@ -128,7 +128,7 @@ def test_components_of_tensor_terms_add_up_in_the_inner_product() -> None:
         ({"weights": (1.0, 0.0, 1.0)}, r"'weights' must be three positive numbers .*Got \(1.0, 0.0, 1.0\)."),
         ({"weights": (1.0, np.nan, 1.0)}, "'weights' must be three positive numbers"),
         ({"weights": (1.0, 1.0)}, "'weights' must be three positive numbers"),
-        ({"coordinates": "polar"}, "'coordinates' must be 'standardized' or 'raw'. Got 'polar'."),
+        ({"coordinates": "polar"}, "'coordinates' must be one of standardized, raw, tangent, path. Got 'polar'."),
     ],
 )
 def test_a_geometry_outside_its_range_is_refused(options: dict[str, object], message: str) -> None:

@@ -31,13 +31,18 @@ from sobolev_novelty.guidance import (
     prune as prune,
     rerank as rerank,
 )
-from sobolev_novelty.intervals import (
+from sobolev_novelty.igsr.chat import ChatProposer as ChatProposer
+from sobolev_novelty.igsr.engine import IGSR as IGSR
+from sobolev_novelty.igsr.ledger import Limits as Limits
+from sobolev_novelty.igsr.sampler import GrammarSampler as GrammarSampler
+from sobolev_novelty.igsr.transcript import Transcript as Transcript
+from sobolev_novelty.parsing import parse as parse
+from sobolev_novelty.profile_intervals import (
     Interval as Interval,
     Intervals as Intervals,
     intervals as intervals,
     term_intervals as term_intervals,
 )
-from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.projection import TAU_ID as TAU_ID
 from sobolev_novelty.ranking import rank as rank
 from sobolev_novelty.report import (

@@ -17,6 +17,7 @@ import typer
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_corpus import filter_command, pretrain_command
 from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_llm import ProposerOptions, llm_app
 from sobolev_novelty.cli_options import (
     EquationOptions,
     FeaturesOption,
@@ -30,6 +31,7 @@ from sobolev_novelty.cli_options import (
     table_source,
     with_groups,
 )
+from sobolev_novelty.cli_screen import echo, shown
 from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.registry import engine_names
@@ -71,21 +73,21 @@ def _print_report(report: NoveltyReport) -> None:
 
     if sys.stdout.isatty():
         width = shutil.get_terminal_size((100, 24)).columns
-        Console(highlight=False, soft_wrap=False).print(report_table(report.to_dict(), width))
+        Console(highlight=False, soft_wrap=False).print(report_table(shown(report.to_dict()), width))
     else:
-        typer.echo(str(report))
+        echo(str(report))
 
 
 def _print_notes(notes: Sequence[str]) -> None:
     """Notes that are not part of the result go to standard error."""
     for note in notes:
-        typer.echo(f"Note: {note}", err=True)
+        echo(f"Note: {note}", err=True)
 
 
 def _fail_after_printing(*problems: str) -> None:
     """A result that was printed but is not in the file where it was wanted: exit code 1 all the same."""
     if any(problems):
-        typer.echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
+        echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
         raise typer.Exit(1)
 
 
@@ -134,7 +136,7 @@ def report(
         if as_json:
             print_json(found.to_dict())
         elif latex:
-            typer.echo(found.latex_table(), nl=False)
+            echo(found.latex_table(), nl=False)
         else:
             _print_report(found)
         problems = [write_or_rescue(path, _report_writer(found, path))[1] for path in paths]
@@ -160,6 +162,8 @@ def _report(
             return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
     chunks = FileChunks(equation.path, chunk_rows, written.table_format())
     text, matching = equation.read()
+    if matching.get("target") is not None:
+        _print_notes(["The file is read in parts; whether coefficients are determined takes all rows at once."])
     with progress_bar("Reading") as on_progress:
         return streamed_report(text, chunks, **matching, **options, on_progress=on_progress)
 
@@ -204,7 +208,7 @@ def prune(
         if as_json:
             print_json(result.to_dict())
         else:
-            typer.echo(str(result))
+            echo(str(result))
 
 
 @app.command()
@@ -225,7 +229,7 @@ def intervals(
         if as_json:
             print_json(found.to_dict() | {"notes": list(matched.notes)})
         else:
-            typer.echo(repr(found))
+            echo(repr(found))
             _print_notes(matched.notes)
 
 
@@ -243,7 +247,7 @@ def accepts(
             found = {"accepted": verdict.accepted, "reason": verdict.reason, "min_novelty": lowest}
             print_json(found | {"notes": list(matched.notes)})
         else:
-            typer.echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")
+            echo(f"{'accepted' if verdict else 'rejected'}: {verdict.reason}")
             _print_notes(matched.notes)
     if not verdict:
         raise typer.Exit(REJECTED)
@@ -255,6 +259,7 @@ def fit(
     data: TableArgument,
     target: Annotated[str, typer.Option(help="Column to predict.")],
     written: FormatOptions,
+    proposer: ProposerOptions,
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
@@ -280,10 +285,11 @@ def fit(
     from sobolev_novelty.table_regression import fit_table
 
     with one_line_errors(as_json):
+        chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            engine, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
             operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
-            random_state=seed, verbose=False if as_json else None, guesses=guesses,
+            random_state=seed, verbose=False if as_json else None, guesses=guesses if source is None else source,
         )  # fmt: skip
         summary = fit_table(
             model, table_source(data), target=target, written=written.table_format(), features=listed(features),
@@ -292,7 +298,7 @@ def fit(
         if as_json:
             print_json(summary.to_dict())
         else:
-            typer.echo(str(summary))
+            echo(str(summary))
     _fail_after_printing(summary.problem)
 
 
@@ -316,7 +322,7 @@ def predict(
         if as_json:
             print_json(found.to_dict())
         else:
-            typer.echo(str(found))
+            echo(str(found))
             _print_notes(found.notes)
     _fail_after_printing(found.problem)
 
@@ -357,7 +363,7 @@ def export(
         elif as_json:
             print_json({"equation": str(expression), "language": to, "code": text})
         else:
-            typer.echo(text)
+            echo(text)
     _fail_after_printing(problem)
 
 
@@ -380,12 +386,12 @@ def demo(
         for case in demonstration.cases():
             cases.append(case)
             if not as_json:
-                typer.echo(f"\n── {case.title} " + "─" * max(3, 76 - len(case.title)))
-                typer.echo(f"{case.words}\n")
+                echo(f"\n── {case.title} " + "─" * max(3, 76 - len(case.title)))
+                echo(f"{case.words}\n")
                 if case.report is not None:
                     _print_report(case.report)
                 if case.output:
-                    typer.echo(case.output)
+                    echo(case.output)
         if as_json:
             print_json({"cases": [case.to_dict() for case in cases]})
         if path is not None:
@@ -403,14 +409,14 @@ def doctor(as_json: JsonOption = False) -> None:
     if as_json:
         print_json(found.to_dict())
     else:
-        typer.echo(str(found))
+        echo(str(found))
 
 
 def _print_version(wanted: bool) -> None:
     if wanted:
         from sobolev_novelty.diagnosis import package_version
 
-        typer.echo(f"sobolev-novelty {package_version()}")
+        echo(f"sobolev-novelty {package_version()}")
         raise typer.Exit
 
 
@@ -427,6 +433,7 @@ app.command("filter")(filter_command)
 app.command("pretrain")(pretrain_command)
 app.add_typer(bench_app, name="bench")
 app.add_typer(turbulence_app, name="turbulence")
+app.add_typer(llm_app, name="llm")
 
 
 def _shielded(arguments: list[str]) -> list[str]:

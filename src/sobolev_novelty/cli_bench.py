@@ -11,6 +11,7 @@ import typer
 
 from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, listed, print_json
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -60,14 +61,14 @@ def run_command(
         print_json(asdict(summary))
         raise typer.Exit(1 if summary.not_run else 0)
     statuses = ", ".join(f"{count} {status}" for status, count in sorted(summary.statuses.items())) or "nothing to run"
-    typer.echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} already stored.")
+    echo(f"{summary.ran} run in {duration(summary.seconds)} ({statuses}), {summary.skipped} already stored.")
     if summary.held:
-        typer.echo(f"Another runner is working on {summary.held} more.")
+        echo(f"Another runner is working on {summary.held} more.")
     if summary.missing:
-        typer.echo(f"The data of {len(summary.missing)} tasks are not on this machine: {', '.join(summary.missing)}.")
-    typer.echo(f"Store: {target.path}")
+        echo(f"The data of {len(summary.missing)} tasks are not on this machine: {', '.join(summary.missing)}.")
+    echo(f"Store: {target.path}")
     for reason, count in summary.not_run.items():
-        typer.echo(f"sobolev: {count} jobs could not be run here, and are not stored: {reason}", err=True)
+        echo(f"sobolev: {count} jobs could not be run here, and are not stored: {reason}", err=True)
     raise typer.Exit(1 if summary.not_run else 0)
 
 
@@ -244,7 +245,7 @@ def pretrained_command(
         if as_json:
             print_json(told)
         else:
-            typer.echo("\n".join(f"{key:>12} {value}" for key, value in told.items()))
+            echo("\n".join(f"{key:>12} {value}" for key, value in told.items()))
 
 
 @bench_app.command("pretrained-table")
@@ -279,11 +280,11 @@ def _stored(path: Path) -> tuple[pd.DataFrame, str, list[list[str]]]:
 
 def _deliver(text: str, out: Path | None) -> None:
     if out is None:
-        typer.echo(text)
+        echo(text)
         return
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(text, encoding="utf-8")
-    typer.echo(str(out))
+    echo(str(out))
 
 
 def _print_written(paths: list[Path], as_json: bool) -> None:
@@ -291,4 +292,4 @@ def _print_written(paths: list[Path], as_json: bool) -> None:
     if as_json:
         print_json({"written": written})
     else:
-        typer.echo("\n".join(written))
+        echo("\n".join(written))

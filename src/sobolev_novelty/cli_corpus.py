@@ -9,6 +9,7 @@ import typer
 
 from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import JsonOption, MeasureOptions, print_json, with_groups
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import ParameterError, require
 
 
@@ -52,7 +53,7 @@ def filter_command(
             )
         if as_json:
             print_json(summary.to_dict())
-        typer.echo(str(summary), err=True)
+        echo(str(summary), err=True)
 
 
 def pretrain_command(

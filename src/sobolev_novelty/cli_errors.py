@@ -10,6 +10,7 @@ from typing import NoReturn
 
 import typer
 
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import ParseError, SobolevError
 
 #: Argument of the library -> option of the command line.
@@ -21,6 +22,7 @@ OPTIONS = {
         "target", "tau", "variables", "weights",
     )
 } | {
+    "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
     "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
     "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
@@ -42,8 +44,8 @@ def fail(error: Exception, as_json: bool = False) -> NoReturn:
     """One line on standard error (and an object with the error where JSON was asked for); exit code 1."""
     message = one_line(error)
     if as_json:
-        typer.echo(json.dumps({"error": {"type": type(error).__name__, "message": message}}, ensure_ascii=False))
-    typer.echo(f"sobolev: {message}", err=True)
+        echo(json.dumps({"error": {"type": type(error).__name__, "message": message}}, ensure_ascii=False))
+    echo(f"sobolev: {message}", err=True)
     raise typer.Exit(1) from None
 
 

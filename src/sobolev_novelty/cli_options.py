@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def json_text(data: Any) -> str:
 
 def print_json(data: Any) -> None:
     """What ``--json`` prints."""
-    typer.echo(json_text(data))
+    echo(json_text(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,7 @@ class EquationOptions:
             return text, self.matching()
         chosen, row, n_rows = equation_of_hall_of_fame(text, self.row)
         why = "PySR's own choice; --row takes another" if self.row is None else "as asked for"
-        typer.echo(
-            f"Note: equation {row} (of 0 to {n_rows - 1}) of the hall of fame is taken, {why}: {chosen}", err=True
-        )
+        echo(f"Note: equation {row} (of 0 to {n_rows - 1}) of the hall of fame is taken, {why}: {chosen}", err=True)
         return chosen, self.matching() | ({"dialect": "pysr"} if self.dialect == "plain" else {})
 
     def matching(self) -> dict[str, Any]:

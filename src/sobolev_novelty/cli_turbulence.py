@@ -16,6 +16,7 @@ from rich.table import Table
 
 from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, QuietOption, print_json
+from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.output import check_output
 from sobolev_novelty.progress import OnProgress, Step
@@ -48,7 +49,7 @@ def _print_written(paths: list[Path], as_json: bool) -> None:
     if as_json:
         print_json([str(path) for path in paths])
     else:
-        typer.echo("\n".join(f"Wrote {path}" for path in paths))
+        echo("\n".join(f"Wrote {path}" for path in paths))
 
 
 @turbulence_app.command()
@@ -67,7 +68,7 @@ def prepare(
         paths = preparation.prepare(dsrrans, xiao, out, on_progress)
     _print_written(paths, as_json)
     if not as_json:
-        typer.echo(f"Set SOBOLEV_DATA to {out.resolve().parent}")
+        echo(f"Set SOBOLEV_DATA to {out.resolve().parent}")
 
 
 @turbulence_app.command()
@@ -122,8 +123,8 @@ def select(
         table.add_row(entry["term"], f"{entry['coefficient']:.5g}", f"{entry['novelty']:.3f}")
     Console().print(table)
     if printed:
-        typer.echo(printed)
-    typer.echo(f"Wrote {out} in {summary['seconds']} s.")
+        echo(printed)
+    echo(f"Wrote {out} in {summary['seconds']} s.")
 
 
 def _search(
@@ -188,11 +189,9 @@ def solve(
     else:
         dns = {"measures": hill.DNS_MEASURES, "status": "Xiao et al. (2020), quoted"}
         _print_measures([(Path(closure_file).stem, row), ("DNS", dns)], "The closure compared with DNS")
-        typer.echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
+        echo(f"{solver}: {result.status}, {result.seconds:.1f} s.")
         if not hill.has_dns():
-            typer.echo(
-                "The field error needs the DNS fields, which are not part of the package: see docs/turbulence.md."
-            )
+            echo("The field error needs the DNS fields, which are not part of the package: see docs/turbulence.md.")
     if not result.is_converged:
         raise typer.Exit(2)
 
@@ -245,7 +244,7 @@ def compare(
         return
     _print_measures(outcome.rows, outcome.name)
     for line in outcome.sentences:
-        typer.echo(line)
+        echo(line)
 
 
 def _print_measures(rows: list[tuple[str, dict[str, Any]]], title: str) -> None:

@@ -18,8 +18,8 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
-from sobolev_novelty.intervals import Intervals, intervals
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import nmse

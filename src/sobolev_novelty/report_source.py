@@ -13,7 +13,7 @@ from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.intervals import Interval, term_intervals
+from sobolev_novelty.profile_intervals import Interval, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.tangent import Frame, tangent_frame

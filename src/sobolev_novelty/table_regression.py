@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -42,6 +42,8 @@ class FitSummary:
         complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen.
     notes : tuple of str
         Which columns and rows were not used, and why.
+    counts : dict
+        What the engine counted: the calls of a language model, for example.
     out : str or None
         Where the model is.
     problem : str
@@ -57,6 +59,7 @@ class FitSummary:
     stop_reason: str
     front: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
+    counts: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
     problem: str = ""
 
@@ -73,8 +76,9 @@ class FitSummary:
         r2 = "R² is not finite" if self.r2 is None else f"R² {self.r2:.6f}"
         pace = f"{r2} on {self.n_rows} rows; {self.n_evaluations} evaluations. {self.stop_reason}"
         notes = [f"Note: {note}" for note in self.notes]
+        counts = [", ".join(f"{name}: {value}" for name, value in self.counts.items())] if self.counts else []
         head = " size  loss       equation"
-        return "\n".join([short_formula(self.equation), pace, "", head, *lines, *notes])
+        return "\n".join([short_formula(self.equation), pace, *counts, "", head, *lines, *notes])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,6 +275,7 @@ def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tu
         stop_reason=model.stop_reason_,
         front=tuple({str(name): _finite(value) for name, value in row.items()} for row in rows),
         notes=notes,
+        counts=model.counts_,
     )
 
 

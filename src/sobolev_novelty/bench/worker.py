@@ -51,6 +51,7 @@ def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
     from sobolev_novelty.bench.judge import assess_exactness, assess_fit, assess_novelty
     from sobolev_novelty.bench.methods import find_method
     from sobolev_novelty.bench.suites import task_data
+    from sobolev_novelty.errors import ParameterError
 
     part = task_data(
         request["task"],
@@ -59,7 +60,10 @@ def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
         noise=request["noise"],
         suite=request.get("suite"),
     )
-    fit = find_method(request["method"])
+    try:
+        fit = find_method(request["method"])
+    except ParameterError as error:
+        raise ImportError(str(error)) from error
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a foreign search may divide by zero a million times

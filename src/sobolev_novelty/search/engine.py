@@ -14,9 +14,9 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -27,6 +27,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
+from sobolev_novelty.search.units import Units
 
 #: Operators engines may use unless told otherwise.
 DEFAULT_OPERATORS = (
@@ -69,6 +70,38 @@ class Deadline:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class UserTerms:
+    """How the user names and measures the inputs of a problem, for engines that put it into words.
+
+    Parameters
+    ----------
+    names : mapping of str to str
+        The user's name of a variable of the search; a variable that is missing here keeps its own.
+    target : str
+        The user's name of the target.
+    units : Units
+        What the columns of the search were divided by.
+    """
+
+    names: Mapping[str, str] = field(default_factory=dict)
+    target: str = "y"
+    units: Units = field(default_factory=lambda: Units({}))
+
+    def written(self, expression: Expression) -> Expression:
+        """An expression of the search in the user's names and units."""
+        return self.units.to_user(expression).rename(self.names)
+
+    def read(self, expression: Expression) -> Expression:
+        """The user's expression in the variables of the search."""
+        return self.units.to_search(expression.rename({name: own for own, name in self.names.items()}))
+
+    def inputs(self, sample: Sample) -> Sample:
+        """The inputs of the search in the user's names and units."""
+        X = self.units.undone(sample.X, sample.names)
+        return Sample(X, tuple(self.names.get(name, name) for name in sample.names))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What a search is about: the sample it sees, the target, what expressions may be made of, and until when.
 
@@ -88,6 +121,8 @@ class Problem:
         Set by the loop.
     n_threads : int
         Threads an engine may use; set by the loop.
+    user : UserTerms
+        The user's names and units.
     """
 
     sample: Sample
@@ -98,6 +133,7 @@ class Problem:
     guesses: tuple[Expression, ...] = ()
     deadline: Deadline = field(default_factory=Deadline)
     n_threads: int = 1
+    user: UserTerms = field(default_factory=UserTerms)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
@@ -181,6 +217,14 @@ class SobolevGuidance:
     pool_size: int = 64
 
 
+@runtime_checkable
+class GuessSource(Protocol):
+    """Something that gives starting points for a problem: a language model, a trained network."""
+
+    def guesses(self, problem: Problem, rng: np.random.Generator) -> Iterable[Expression]:
+        """Forms in the variables of the search; they are fitted before the engine's first round."""
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     """What an engine remembers between rounds; engines derive their own, a data class that can be pickled.
@@ -194,11 +238,14 @@ class State:
     trials : list of Expression
         Second thoughts of a round, set by ``observe``: the loop fits them before the next round and calls ``observe``
         once more, with their candidates alone.
+    counts : dict
+        What else the engine counted, in words and numbers for the result: ``{"calls made": 12}``.
     """
 
     n_novelty_calls: int = 0
     last_words: str = "The engine has nothing more to propose."
     trials: list[Expression] = field(default_factory=list)
+    counts: dict[str, Any] = field(default_factory=dict)
 
 
 S = TypeVar("S", bound=State)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -112,6 +113,8 @@ class SearchResult:
         A sentence.
     leaders : tuple of Candidate
         The best of all fits, on the front or not, best first.
+    counts : dict
+        What else the engine counted.
     """
 
     front: ParetoFront
@@ -120,6 +123,7 @@ class SearchResult:
     seconds: float
     stop_reason: str
     leaders: tuple[Candidate, ...] = ()
+    counts: dict[str, Any] = field(default_factory=dict)
 
     @property
     def best(self) -> Candidate | None:
@@ -171,12 +175,19 @@ def run(
         search.stop_reason = "Interrupted; the best so far was kept."
     leaders = tuple(heapq.nlargest(N_LEADERS, search.fits.values(), key=lambda candidate: candidate.rank))
     return SearchResult(
-        search.front, search.n_evaluations, search.n_novelty_calls, search.seconds, search.stop_reason, leaders
+        search.front,
+        search.n_evaluations,
+        search.n_novelty_calls,
+        search.seconds,
+        search.stop_reason,
+        leaders,
+        search.counts,
     )
 
 
 def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate]) -> None:
     state = engine.start(search.problem, rng)
+    search.counts = state.counts
     search.check_budget()
     while not search.stop_reason:
         n_proposed, n_evaluations = search.n_proposed, search.n_evaluations
@@ -191,7 +202,7 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guesse
         if state.trials and not search.stop_reason:
             trials, state.trials = state.trials, []
             state = engine.observe(state, search.evaluate(trials))
-        search.n_novelty_calls = state.n_novelty_calls
+        search.n_novelty_calls, search.counts = state.n_novelty_calls, state.counts
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
@@ -212,6 +223,7 @@ class _Search:
     n_proposed: int = 0
     n_evaluations: int = 0
     n_novelty_calls: int = 0
+    counts: dict[str, Any] = field(default_factory=dict)
     idle_rounds: int = 0
     started: float = field(default_factory=time.perf_counter)
     n_rounds: int = 0

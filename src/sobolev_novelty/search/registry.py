@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 ENGINES: dict[str, str | type[Engine[Any]]] = {
     "genetic": "sobolev_novelty.search.genetic:Genetic",
     "mcts": "sobolev_novelty.search.mcts:MCTS",
+    "transformer": "sobolev_novelty.transformer.engine:Transformer",
+    "igsr": "sobolev_novelty.igsr.engine:IGSR",
     "paper_gp": "sobolev_novelty.search.paper_gp:PaperGP",
     "paper_mcts": "sobolev_novelty.search.paper_mcts:PaperMCTS",
-    "transformer": "sobolev_novelty.transformer.engine:Transformer",
 }
 
 #: Packages that only some engines need, and the extra that brings them.

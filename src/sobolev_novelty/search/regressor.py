@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,13 +25,22 @@ from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
-from sobolev_novelty.intervals import Intervals, intervals
+from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
 from sobolev_novelty.search.display import in_users_terms, live_display
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Engine, Problem, SobolevGuidance
+from sobolev_novelty.search.engine import (
+    DEFAULT_OPERATORS,
+    Candidate,
+    Deadline,
+    Engine,
+    GuessSource,
+    Problem,
+    SobolevGuidance,
+    UserTerms,
+)
 from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
@@ -70,9 +80,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What equations may be made of; by default the usual ones.
     max_complexity : int, optional
         Nodes of the largest equation kept; 60 by default.
-    guesses : sequence of str, Expression or SymPy expression, or str, optional
+    guesses : sequence of str, Expression or SymPy expression, str, or GuessSource, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
-        best fits the search starts from; finding them takes a fifth of the budget at most.
+        best fits the search starts from; finding them takes a fifth of the budget at most. Or a source, such as
+        :class:`~sobolev_novelty.igsr.chat.ChatProposer`, which is asked for some, within the budget's time.
     select : {"score", "distinct", "validation", "one-se"} or callable
         Which equation of the front is chosen (docs/search.md): the simplest exact fit or else the best
         accuracy–complexity score; the best score among equations whose terms are all distinct (ν > τ); the lowest
@@ -100,6 +111,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         model.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
+    counts_ : dict
+        What else was counted: the calls of a language model, the terms it offered, the guesses it gave.
     stop_reason_ : str
         Why the search ended.
 
@@ -122,7 +135,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         timeout: float | None = None,
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
-        guesses: Sequence[Any] | str | None = None,
+        guesses: Sequence[Any] | str | GuessSource | None = None,
         select: str | Rule = "score",
         warm_start: bool = False,
         n_jobs: int | None = 1,
@@ -180,6 +193,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_dask(y, "y")
         check_select(self.select)
         _refuse_several_targets(y)
+        target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
@@ -187,21 +201,28 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         prepared = prepare(X, y, weights, rng)
         names = self._names()
+        source = self.guesses if isinstance(self.guesses, GuessSource) else None
         seeder = seeding_engine(self.guesses)
-        own = () if seeder is not None else self.guesses or ()
+        own: Any = () if source is not None or seeder is not None else self.guesses or ()
         guesses = [*previous, *(as_expression(guess, names) for guess in own)]
         budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
-            seeder = None if saved.equations else seeder  # the run before had its seeds
-        problem = self._problem(prepared, guesses)
-        callbacks = [] if callback is None else [in_users_terms(callback, self._writer(prepared))]
-        result = self._search(problem, budget, rng, saved, self._writer(prepared), seeder=seeder, callbacks=callbacks)
+            if saved.equations:  # the run before had its seeds
+                seeder = source = None
+        problem = self._problem(prepared, guesses, "y" if target is None else str(target))
+        counts, n_own = {}, len(problem.guesses)
+        if source is not None:
+            problem, budget = _with_guesses_of(source, problem, budget, rng)
+            counts = {"guesses given": len(problem.guesses) - n_own}
+        callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
+        result = self._search(problem, budget, rng, saved, problem.user.written, seeder=seeder, callbacks=callbacks)
+        self.counts_ = counts | result.counts
         self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem)
         if saved is not None:
-            saved.write(result, self._writer(prepared))
+            saved.write(result, problem.user.written)
             self.n_evaluations_ += saved.n_evaluations
             self.n_novelty_calls_ += saved.n_novelty_calls
         return self
@@ -367,20 +388,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
 
-    def _problem(self, prepared: Prepared, guesses: Sequence[Expression]) -> Problem:
-        numbered = {name: f"x{k}" for k, name in enumerate(self._names())}
+    def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str) -> Problem:
+        user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
-        forms = tuple(prepared.units.to_search(guess.rename(numbered)) for guess in guesses)
+        forms = tuple(user.read(guess) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
-        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept)
-
-    def _writer(self, prepared: Prepared) -> ToUser:
-        """Candidates' expressions in the user's names and units."""
-        names = {f"x{k}": name for k, name in enumerate(self._names())}
-        return lambda expression: prepared.units.to_user(expression).rename(names)
+        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept, user=user)
 
     def _search(
         self,
@@ -425,7 +441,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _store(self, result: SearchResult, data: _Data, prepared: Prepared, problem: Problem) -> None:
         from sobolev_novelty.render.equation_table import EquationTable
 
-        written = self._writer(prepared)
+        written = problem.user.written
         candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
         self._sample_ = prepared_table(prepared, self.n_features_in_)
         self._target_, self._weights_ = prepared.y, prepared.weights
@@ -522,6 +538,17 @@ class _Data:
             expression = polished(expression, self.X, self.y, self.weights, self.names)
             nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
         return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
+
+
+def _with_guesses_of(
+    source: GuessSource, problem: Problem, budget: Budget, rng: np.random.Generator
+) -> tuple[Problem, Budget]:
+    """The problem with the source's guesses behind the user's own, and what the wait left of the budget."""
+    begin = time.monotonic()
+    found = tuple(source.guesses(replace(problem, deadline=Deadline.after(budget.seconds)), rng))
+    if budget.seconds is not None:
+        budget = replace(budget, seconds=max(budget.seconds - (time.monotonic() - begin), 1e-3))
+    return replace(problem, guesses=(*problem.guesses, *found)), budget
 
 
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:

@@ -18,7 +18,7 @@ from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.output import write_whole
-from sobolev_novelty.search.engine import Engine, SobolevGuidance
+from sobolev_novelty.search.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
 from sobolev_novelty.search.verdicts import verdicts_from_dicts, verdicts_to_dicts
@@ -167,13 +167,13 @@ def _is_chosen(content: dict[str, Any], expressions: list[Expression], chosen: E
 
 
 def _settings(model: Any) -> dict[str, Any]:
-    """The constructor's arguments, guesses as text; a random generator is not stored."""
+    """The constructor's arguments, guesses as text; a random generator or a source of guesses is not stored."""
     arguments: dict[str, Any] = model.get_params(deep=False)
     engine, guesses = arguments.pop("engine"), arguments.pop("guesses")
     settings, _ = _plain_options(arguments)
     if isinstance(guesses, str):
         settings["guesses"] = guesses
-    elif guesses is not None:
+    elif guesses is not None and not isinstance(guesses, GuessSource):
         settings["guesses"] = [str(as_expression(guess, model._names())) for guess in guesses]
     return {"engine": engine if isinstance(engine, str) else _engine_to_dict(engine)} | settings
 

@@ -63,6 +63,13 @@ class Units:
         centre, scale = np.array([self.by_name.get(name, (0.0, 1.0)) for name in names]).T
         return np.ascontiguousarray((X - centre[:, None]) / scale[:, None])
 
+    def undone(self, X: FloatArray, names: tuple[str, ...]) -> FloatArray:
+        """Columns in search units as the user's."""
+        if not self.by_name:
+            return X
+        centre, scale = np.array([self.by_name.get(name, (0.0, 1.0)) for name in names]).T
+        return np.ascontiguousarray(X * scale[:, None] + centre[:, None])
+
     def to_user(self, expression: Expression) -> Expression:
         """An equation of search inputs as one of the user's."""
         inputs = {
