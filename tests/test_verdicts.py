@@ -186,7 +186,7 @@ def test_an_interval_can_take_determined_away_but_not_give_it() -> None:
 
 def test_misuse_is_refused() -> None:
     celsius, y = weather()
-    with pytest.raises(ParameterError, match="'sigma' is the error of 'y'"):
+    with pytest.raises(ParameterError, match="'sigma' says how well 'y' is known"):
         sn.novelty("x0", celsius, sigma=1.0)
     with pytest.raises(DataError, match="'sigma' must be positive"):
         sn.novelty("x0", celsius, y, sigma=0.0)

@@ -11,6 +11,8 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.profile_intervals import Interval, term_intervals
@@ -32,6 +34,10 @@ DROP_REASONS = (
 MAX_VERDICT_ROWS = 50_000
 
 
+#: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
     """What the equation is meant to give, and how well each value is known.
@@ -48,11 +54,18 @@ class Target:
     variance: float | None = None
 
     def intervals(self, terms: tuple[Term, ...], sample: Sample) -> tuple[Interval | None, ...]:
-        """Of each coefficient; None for all where the rows do not allow any."""
+        """Of each coefficient, beside a free intercept as all words are; None for all where the rows allow none."""
         known = self.weights is not None and self.variance is not None
         options = {"sigma": 1.0 / np.sqrt(self.weights)} if known else {"sample_weight": self.weights}  # type: ignore[arg-type]
+        has_constant = any(not term.expression.variables for term in terms)
+        asked = terms if has_constant else (*terms, Term(0.0, Expression.of(1.0)))
+        with np.errstate(all="ignore"):
+            columns = derivatives([term.expression for term in asked], sample, 0)[:, 0]
+            peaks = np.append(np.nanmax(np.abs(columns), axis=1), np.nanmax(np.abs(self.y)))
+        if not ((peaks > SMALLEST) & (peaks < LARGEST)).all():
+            return (None,) * len(terms)
         try:
-            return term_intervals(terms, sample, self.y, **options)
+            return term_intervals(asked, sample, self.y, **options)[: len(terms)]
         except DataError:  # fewer rows than constants: the words say so without
             return (None,) * len(terms)
 

@@ -121,8 +121,8 @@ class TermVerdict:
         >>> found.with_interval(-1.0, math.inf, "one-sided").determined
         'one-sided'
         """
-        kept = self.determined if word == "determined" else word
-        return replace(self, interval=(low, high), determined="no" if self.determined == "no" else kept or "yes")
+        judged = self.determined == "yes" and word != "determined"
+        return replace(self, interval=(low, high), determined=word if judged else self.determined)
 
     @property
     def is_good(self) -> bool:
