@@ -14,6 +14,7 @@ container-type:inline-size;
 --track:#2a3036;
 --high:#6cb6f5;--low:#f2a164;--high-bg:#152b3d;--low-bg:#39251a;--on:#14171a}}
 .sn *{box-sizing:border-box}
+.sn table{color:var(--ink)}
 .sn .wrap{max-width:66rem;margin:0 auto;padding:1.5rem 1.25rem 2.5rem}
 .sn h1{font-size:clamp(1.5rem,4.5vw,2.2rem);line-height:1.2;letter-spacing:-.015em;margin:.2rem 0 .6rem;
 font-weight:700;text-wrap:balance;color:var(--ink)}
