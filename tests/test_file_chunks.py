@@ -167,7 +167,8 @@ def _without_target(report: dict[str, Any]) -> dict[str, Any]:
     """What does not need all rows at once: no words with the target, no search for poles."""
     terms = [{key: value for key, value in term.items() if key != "verdict"} for term in report["terms"]]
     notes = [note for note in report["notes"] if "within the range of the inputs" not in note]
-    return {key: value for key, value in report.items() if key != "has_target"} | {"terms": terms, "notes": notes}
+    kept = {key: value for key, value in report.items() if key not in ("has_target", "fit")}
+    return kept | {"terms": terms, "notes": notes}
 
 
 def test_resampling_and_chunks_exclude_each_other(frame: pd.DataFrame, tmp_path: Path) -> None:

@@ -152,7 +152,7 @@ def test_the_constant_and_the_straight_line_are_candidates() -> None:
     assert len(lines) == 2 and "x0" in lines[1]
     assert len(baselines(ROWS, 3, ("add", "mul"))) == 1
     assert len(baselines(ROWS, 60, ("mul",))) == 1
-    assert len(baselines(Rows(X[:9], Y[:9], None, ("x0", "x1")), 60, ("add", "mul"))) == 1
+    assert len(baselines(Rows(X[:3], Y[:3], None, ("x0", "x1")), 60, ("add", "mul"))) == 1
 
 
 def test_on_few_rows_an_equation_that_explains_noise_gives_way_to_a_baseline() -> None:

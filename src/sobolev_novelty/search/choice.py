@@ -39,11 +39,12 @@ MARGIN = 0.05
 N_FOLDS = 5
 #: On fewer rows the choice is checked against the straight line and the constant.
 FEW_ROWS = 300
-#: The straight line is a candidate where there are this many rows for each of its columns.
-ROWS_PER_COLUMN = 5
-#: Share of the cross-validated error by which a searched equation must beat a baseline on few rows: the folds do not
-#: repeat the search, so its own error is seen too small. Set by looking at searches on seven small tables of PMLB
-#: (docs/intervals.md has the figures, and those of tables that were not looked at).
+#: The straight line is a candidate where there are this many rows for each of its columns; the folds say what it is
+#: worth.
+ROWS_PER_COLUMN = 2
+#: Share of the cross-validated error by which a searched equation must at least beat a baseline on few rows: the folds
+#: do not repeat the search, so its own error is seen too small. Set by looking at searches on seven small tables of
+#: PMLB (docs/intervals.md has the figures, and those of tables that were not looked at).
 REQUIRED_GAIN = 0.15
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
@@ -227,8 +228,29 @@ def baselines(rows: Rows, max_complexity: int, operators: Collection[str]) -> li
     return [expression for expression in found if expression.complexity <= max(max_complexity, 1)]
 
 
-def better_baseline(chosen: Candidate, baselines: Sequence[Candidate], rows: Rows) -> Candidate | None:
-    """The straight line or the constant, where rows are few and the chosen equation does not clearly beat it."""
+def required_gain(n_rows: int, n_tried: int) -> float:
+    """Share of the error by which an equation must beat a baseline that nobody searched for.
+
+    The best of N forms explains a share 2 ln N / n of pure noise in n rows (the look-elsewhere effect).
+
+    Examples
+    --------
+    >>> round(required_gain(250, 1000), 2), round(required_gain(40, 1000), 2)
+    (0.15, 0.35)
+    """
+    return max(REQUIRED_GAIN, min(0.9, 2.0 * math.log(max(n_tried, 1)) / n_rows))
+
+
+def better_baseline(
+    chosen: Candidate, baselines: Sequence[Candidate], rows: Rows, n_tried: int = 1
+) -> Candidate | None:
+    """The straight line or the constant, where rows are few and the chosen equation does not clearly beat it.
+
+    Parameters
+    ----------
+    n_tried : int
+        Forms that the search has fitted.
+    """
     if len(rows.y) >= FEW_ROWS or chosen.nmse < TRUSTED_NMSE:
         return None
     others = [baseline for baseline in baselines if baseline.expression != chosen.expression]
@@ -237,7 +259,7 @@ def better_baseline(chosen: Candidate, baselines: Sequence[Candidate], rows: Row
     forms = [chosen.expression, *(baseline.expression for baseline in others)]
     errors = cross_validated(forms, rows, n_repeats=N_REPEATS).mean
     best = int(np.argmin(errors[1:]))
-    if errors[1 + best] * (1.0 - REQUIRED_GAIN) < errors[0]:
+    if errors[1 + best] * (1.0 - required_gain(len(rows.y), n_tried)) < errors[0]:
         return others[best]
     outward = _rim_errors([split_form(form) for form in (forms[0], forms[1 + best])], rows, chosen.expression.variables)
     return others[best] if outward[1] < outward[0] else None

@@ -457,7 +457,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         table = self._table(pool, data.variance)
         chosen = pool[chosen_index(pool, table, rows, self.select)]
         if self.select == "score":
-            better = better_baseline(chosen, plain, rows) or chosen
+            better = better_baseline(chosen, plain, rows, result.n_evaluations) or chosen
             chosen = next(candidate for candidate in pool if candidate.expression == better.expression)
         kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
         self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
