@@ -4,7 +4,7 @@ The files are ``$SOBOLEV_DATA/anchors/fastsrb.json`` and ``lsr_synth.json``: for
 made, extracted from the public repositories that the files name. They are not part of the package.
 
 *FastSRB* draws each input log-uniformly over decades (some uniformly, some as integers), in SI units. Rows where the
-law is not defined are drawn again; the ranges imply the other constraints of the source but for ratios of speeds.
+law is not defined are drawn again; other constraints of the source are not applied.
 
 *LSR-Synth* takes 5,000 equally spaced points of a trajectory,
 
@@ -25,11 +25,10 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.bench.tasks import Law
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import compile_programs, derivatives
-from sobolev_novelty.parsing import parse
 
 ANCHORS = ("fastsrb", "lsr_synth")
 #: Points of an LSR-Synth trajectory, and the share of them that is not extrapolation.
@@ -39,7 +38,7 @@ MAX_REDRAWS = 100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class AnchorTask:
+class AnchorTask(Law):
     """A law with its own way of making data.
 
     Parameters
@@ -56,16 +55,6 @@ class AnchorTask:
     variables: tuple[str, ...]
     facts: Mapping[str, Any]
 
-    @property
-    def expression(self) -> Expression:
-        """The truth, in the task's own names."""
-        return parse(self.formula, names=self.variables, variables="names")
-
-    @property
-    def positional_expression(self) -> Expression:
-        """The truth in the names ``x0, x1, …``."""
-        return self.expression.rename({name: f"x{k}" for k, name in enumerate(self.variables)})
-
     def sample(self, n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Inputs and targets without noise; of a trajectory ``n_samples`` points at most, in their order."""
         if "variables" in self.facts:
@@ -81,13 +70,13 @@ class AnchorTask:
         found = 0
         for _ in range(MAX_REDRAWS):
             X = np.column_stack([_column(variable, n_samples, rng) for variable in self.facts["variables"]])
-            X = X[np.isfinite(_values(self.expression, self.variables, X))]
+            X = X[np.isfinite(self.values(X))]
             rows.append(X)
             found += len(X)
             if found >= n_samples:
                 break
         X = np.concatenate(rows)[:n_samples]
-        return X, _values(self.expression, self.variables, X)
+        return X, self.values(X)
 
 
 def anchor_tasks(suite: str) -> tuple[AnchorTask, ...]:
@@ -138,7 +127,7 @@ def _trajectory(name: str) -> tuple[FloatArray, FloatArray]:
     columns = _strain(task) if "epsilon" in task.facts else _motion(task)
     n = int(KEPT_SHARE * N_POINTS)
     X = np.column_stack([columns[variable][:n] for variable in task.variables])
-    y = _values(task.expression, task.variables, X)
+    y = task.values(X)
     return X.astype(np.float32).astype(np.float64), y.astype(np.float32).astype(np.float64)
 
 
@@ -165,8 +154,3 @@ def _motion(task: AnchorTask) -> dict[str, FloatArray]:
 
     found = solve_ivp(rates, (t[0], t[-1]), list(states.values()), t_eval=t, rtol=1e-9, atol=1e-11)
     return {"t": found.t, **dict(zip(names, found.y, strict=True))}
-
-
-def _values(expression: Expression, names: tuple[str, ...], X: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):
-        return np.asarray(derivatives(compile_programs([expression], names), np.ascontiguousarray(X.T))[0, 0])

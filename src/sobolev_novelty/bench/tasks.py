@@ -63,8 +63,30 @@ class System:
     starts: tuple[tuple[float, float], ...]
 
 
+class Law:
+    """A formula with the names of its inputs: what all tasks with a known truth have in common."""
+
+    __slots__ = ()
+    formula: str
+    variables: tuple[str, ...]
+
+    @property
+    def expression(self) -> Expression:
+        """The truth, in the task's own names: an input called ``e`` is not Euler's number."""
+        return parse(self.formula, names=self.variables, variables="names")
+
+    @property
+    def positional_expression(self) -> Expression:
+        """The truth in the names ``x0, x1, …`` that engines use."""
+        return self.expression.rename({name: f"x{k}" for k, name in enumerate(self.variables)})
+
+    def values(self, X: FloatArray) -> FloatArray:
+        """The truth at the rows of ``X``."""
+        return _values(self.expression, self.variables, X)
+
+
 @dataclass(frozen=True, slots=True)
-class Task:
+class Task(Law):
     """One white-box task.
 
     Parameters
@@ -95,20 +117,6 @@ class Task:
     variables: tuple[str, ...]
     ranges: tuple[tuple[float, float], ...] = ()
     system: System | None = None
-
-    @property
-    def expression(self) -> Expression:
-        """The truth, in the task's own names: an input called ``e`` is not Euler's number."""
-        return parse(self.formula, names=self.variables, variables="names")
-
-    @property
-    def positional_expression(self) -> Expression:
-        """The truth in the names ``x0, x1, …`` that engines use."""
-        return self.expression.rename({name: f"x{k}" for k, name in enumerate(self.variables)})
-
-    def values(self, X: FloatArray) -> FloatArray:
-        """The truth at the rows of ``X``."""
-        return _values(self.expression, self.variables, X)
 
     def sample(self, n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Inputs and targets without noise.
@@ -238,5 +246,5 @@ def trajectories(system: System) -> FloatArray:
 
 
 def _values(expression: Expression, names: tuple[str, ...], X: FloatArray) -> FloatArray:
-    out: FloatArray = derivatives(compile_programs([expression], names), np.ascontiguousarray(X.T))[0, 0]
-    return out
+    with np.errstate(all="ignore"):  # outside its domain a law is not a number, and whoever draws rows looks for that
+        return np.asarray(derivatives(compile_programs([expression], names), np.ascontiguousarray(X.T))[0, 0])
