@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.data import Sample
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
@@ -297,3 +298,18 @@ def test_an_engine_may_ask_that_candidates_stay_as_they_were_found() -> None:
     assert cleaned is not None and found is not None
     assert str(cleaned.expression) == "2*x0"
     assert found.complexity > cleaned.complexity
+
+
+def test_a_budget_in_processor_seconds_does_not_count_what_is_slept() -> None:
+    rounds = tuple((f"sin({k}*x0) + x1",) for k in range(2, 6))
+
+    def wait(_: SearchProgress) -> bool:
+        time.sleep(0.3)
+        return False
+
+    budget = Budget(seconds=0.6, clock="processor")
+    result = run(Problem(SAMPLE, X[0] ** X[1]), Scripted(rounds), budget, np.random.default_rng(0), callbacks=(wait,))
+    assert result.stop_reason == "The engine has nothing more to propose."
+    assert result.seconds > 1.0
+    with pytest.raises(ParameterError, match="'clock' must be 'wall' or 'processor'"):
+        Budget(seconds=1.0, clock="moon")

@@ -163,6 +163,7 @@ def _regressor(
     engine_options: dict[str, Any] | None = None,
     max_evaluations: int | None = None,
     stop_when_exact: bool = True,
+    clock: str = "wall",
     **options: Any,
 ) -> SymbolicRegressor:
     from sobolev_novelty.search.engine import SobolevGuidance
@@ -173,7 +174,7 @@ def _regressor(
     return SymbolicRegressor(
         engine=engine_named(engine).set_params(**(engine_options or {})),
         novelty=SobolevGuidance(**guidance) if guidance else novelty,
-        budget=Budget(max_evaluations, budget, stop_when_exact),
+        budget=Budget(max_evaluations, budget, stop_when_exact, clock),
         random_state=seed,
         verbose=False,
         **options,

@@ -36,6 +36,10 @@ DEFAULT_OPERATORS = (
 )  # fmt: skip
 
 
+#: By which time a search is measured: what a user waits, or what the process works, whatever else the machine does.
+CLOCKS = {"wall": time.monotonic, "processor": time.process_time}
+
+
 @dataclass(frozen=True, slots=True)
 class Deadline:
     """When the time of a search is over.
@@ -43,7 +47,8 @@ class Deadline:
     Parameters
     ----------
     at : float
-        In the seconds of ``time.monotonic``; infinite without a time budget.
+        In the seconds of its clock; infinite without a time budget.
+    clock : {"wall", "processor"}
 
     Examples
     --------
@@ -52,21 +57,26 @@ class Deadline:
     """
 
     at: float = math.inf
+    clock: str = "wall"
 
     @classmethod
-    def after(cls, seconds: float | None) -> Deadline:
+    def after(cls, seconds: float | None, clock: str = "wall") -> Deadline:
         """The deadline that many seconds from now; none for ``None``."""
-        return cls() if seconds is None else cls(time.monotonic() + seconds)
+        return cls(clock=clock) if seconds is None else cls(CLOCKS[clock]() + seconds, clock)
+
+    def sooner(self, share: float) -> Deadline:
+        """The deadline at which that share of the time left is over."""
+        return Deadline.after(share * self.remaining, self.clock)
 
     @property
     def remaining(self) -> float:
         """Seconds left, not below 0: how long an engine may wait for an answer."""
-        return max(0.0, self.at - time.monotonic())
+        return max(0.0, self.at - CLOCKS[self.clock]())
 
     @property
     def is_over(self) -> bool:
         """Whether no time is left."""
-        return time.monotonic() >= self.at
+        return CLOCKS[self.clock]() >= self.at
 
 
 @dataclass(frozen=True, slots=True, eq=False)

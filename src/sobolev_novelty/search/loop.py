@@ -20,7 +20,7 @@ from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE, base_score
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, S
+from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
 from sobolev_novelty.search.front import ParetoFront, select
@@ -47,21 +47,27 @@ class Budget:
     max_evaluations : int, optional
         Forms fitted at most. A repeated form costs nothing.
     seconds : float, optional
-        Wall time. The batch under way is finished; forms that an engine proposes later are not fitted.
+        The batch under way is finished; forms that an engine proposes later are not fitted.
     stop_when_exact : bool
         End at an exact fit (after a short grace in which a simpler equivalent may turn up).
+    clock : {"wall", "processor"}
+        What the seconds are: those that pass, or those that the processors work for this process, all threads together. The
+        latter makes runs comparable on a machine that others use too.
 
     Examples
     --------
     >>> Budget(max_evaluations=1000)
-    Budget(max_evaluations=1000, seconds=None, stop_when_exact=True)
+    Budget(max_evaluations=1000, seconds=None, stop_when_exact=True, clock='wall')
     """
 
     max_evaluations: int | None = None
     seconds: float | None = None
     stop_when_exact: bool = True
+    clock: str = "wall"
 
     def __post_init__(self) -> None:
+        if self.clock not in CLOCKS:
+            raise ParameterError(f"'clock' must be 'wall' or 'processor'. Got {self.clock!r}.")
         if self.max_evaluations is not None and self.max_evaluations < 1:
             raise ParameterError(f"'max_evaluations' must be at least 1. Got {self.max_evaluations}.")
         if self.seconds is not None and not self.seconds > 0.0:
@@ -163,7 +169,7 @@ def run(
     >>> result.best.nmse < 1e-20
     True
     """
-    problem = replace(problem, deadline=Deadline.after(budget.seconds), n_threads=max(1, n_jobs))
+    problem = replace(problem, deadline=Deadline.after(budget.seconds, budget.clock), n_threads=max(1, n_jobs))
     search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.

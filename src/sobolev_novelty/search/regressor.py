@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -544,10 +543,10 @@ def _with_guesses_of(
     source: GuessSource, problem: Problem, budget: Budget, rng: np.random.Generator
 ) -> tuple[Problem, Budget]:
     """The problem with the source's guesses behind the user's own, and what the wait left of the budget."""
-    begin = time.monotonic()
-    found = tuple(source.guesses(replace(problem, deadline=Deadline.after(budget.seconds)), rng))
+    deadline = Deadline.after(budget.seconds, budget.clock)
+    found = tuple(source.guesses(replace(problem, deadline=deadline), rng))
     if budget.seconds is not None:
-        budget = replace(budget, seconds=max(budget.seconds - (time.monotonic() - begin), 1e-3))
+        budget = replace(budget, seconds=max(deadline.remaining, 1e-3))
     return replace(problem, guesses=(*problem.guesses, *found)), budget
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Problem
+from sobolev_novelty.search.engine import Deadline, Problem
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
 from sobolev_novelty.search.registry import ENGINES, engine_class
 
@@ -84,6 +84,7 @@ def seed(
     >>> str(found.guesses[0]), found.budget.max_evaluations + found.n_evaluations
     ('3*square(x0)', 1000)
     """
+    deadline = Deadline.after(budget.seconds, budget.clock)
     begin = time.monotonic()
     proposer = engine_class(
         engine
@@ -102,6 +103,6 @@ def seed(
         max_evaluations=None
         if budget.max_evaluations is None
         else max(1, budget.max_evaluations - found.n_evaluations),
-        seconds=None if budget.seconds is None else max(0.01, round(budget.seconds - seconds, 2)),
+        seconds=None if budget.seconds is None else max(0.01, round(deadline.remaining, 2)),
     )
     return Seeding(engine, tuple(best)[:N_SEEDS], left, found.n_evaluations, seconds)

@@ -23,7 +23,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings
 from sobolev_novelty.search.preparation import IndexArray, chosen_columns
 from sobolev_novelty.transformer.decoding import Grammar
@@ -154,7 +154,7 @@ class Transformer(Engine[TransformerState]):
                 n_samples=n_samples,
                 rng=rng,
                 temperature=self.temperature,
-                deadline=Deadline.after(DRAWING_SHARE * problem.deadline.remaining),
+                deadline=problem.deadline.sooner(DRAWING_SHARE),
             )
         return [decode(formula.tokens, names=names) for formula in found]
 
