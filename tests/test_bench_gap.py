@@ -25,6 +25,7 @@ from sobolev_novelty.bench.gap import (
     time_limit,
 )
 from sobolev_novelty.bench.store import Job, Store
+from sobolev_novelty.bench.tables import qualification_table
 from sobolev_novelty.bench.tasks import whitebox_tasks
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.evaluation import derivatives
@@ -192,3 +193,24 @@ def test_rows_of_a_store_are_candidates(tmp_path) -> None:
         FoundExpression("m", "a", "x0", 0.5, "x0", seed=0),
         FoundExpression("m", "b", None, None, "x0", seed=0),
     ]
+
+
+def test_the_mean_leaves_out_our_engines_and_counts_a_method_once() -> None:
+    rows = [("Ground Truth", 9, 90.0), ("genetic", 8, 80.0), ("mcts+novelty", 8, 80.0), ("PySR(10)", 5, 10.0)]
+    rows += [("PySR(5min)", 6, 30.0), ("SNIP", 4, 50.0), ("none", 0, None)]
+    frame = pd.DataFrame(rows, columns=["method", "terms", "rate"])
+    (note, *_) = qualification_table(frame).notes
+    assert note.startswith("Mean rate over 2 methods of others") and "40.0 %" in note
+
+
+@needs_models
+def test_published_black_box_models_are_judged_on_the_rows_of_their_tables() -> None:
+    chosen: dict[str, FoundExpression] = {}
+    for candidate in gap_candidates(suite="blackbox"):
+        if candidate.task == "1027_ESL":
+            chosen.setdefault(candidate.method, candidate)
+    judgements = [judge(each, suite="blackbox", min_r2=0.0) for each in chosen.values()]
+    assert len(judgements) > 5
+    assert {j.outcome for j in judgements} <= {Outcome.MULTI_TERM, Outcome.SINGLE_TERM}
+    assert all(0.0 <= nu <= 1.0 for j in judgements for nu in j.nu)
+    assert judge(next(iter(chosen.values()))).outcome is Outcome.OTHER_TASK

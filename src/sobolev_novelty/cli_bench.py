@@ -128,6 +128,8 @@ def gap_command(
         typer.Argument(help="More expressions: stores (.sqlite) and SRBench results (feather, parquet, CSV, JSON)."),
     ] = None,
     *,
+    suite: Annotated[str, typer.Option(help="whitebox, or blackbox, which has no ground truth.")] = "whitebox",
+    min_r2: Annotated[float, typer.Option(help="Candidates with a lower test R² are counted, not judged.")] = 0.8,
     coordinates: Annotated[str, typer.Option(help="own (those each method used) or raw.")] = "own",
     noise: Annotated[float, typer.Option(help="Noise level of the candidates; below 0 for all.")] = 0.0,
     form: FormOption = "md",
@@ -145,15 +147,22 @@ def gap_command(
     with one_line_errors(as_json):
         if coordinates not in ("own", "raw"):
             raise ParameterError(f"--coordinates must be one of own, raw. Got '{coordinates}'.")
-        candidates = list(gap_candidates(results or [], noise=None if noise < 0 else noise))
+        if suite not in ("whitebox", "blackbox"):
+            raise ParameterError(f"--suite must be one of whitebox, blackbox. Got '{suite}'.")
+        candidates = list(gap_candidates(results or [], suite=suite, noise=None if noise < 0 else noise))
         with progress_bar("Judging") as on_progress:
-            judgements = [judge(each, coordinates=coordinates) for each in tracked(candidates, on_progress)]
+            judgements = [
+                judge(each, suite=suite, coordinates=coordinates, min_r2=min_r2)
+                for each in tracked(candidates, on_progress)
+            ]
         table = gap_table(judgements)
         if figure is not None:
             save_figure(novelty_against_complexity(table), figure)
         if as_json:
             content = {
+                "suite": suite,
                 "coordinates": coordinates,
+                "min_r2": min_r2,
                 "methods": json.loads(table.to_json(orient="records")),
                 "refusals": refusals(judgements),
             }

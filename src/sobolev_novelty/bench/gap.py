@@ -1,7 +1,7 @@
 """The structural gap (Sec. 4.1): what share of the terms that methods find is qualified, against the ground truth.
 
-Only candidates with test R² ≥ 0.8 count, only expressions with more than one term are judged, and all candidates of a
-task are judged on the same inputs. Every candidate ends in exactly one :class:`Outcome`, and every outcome is counted:
+Only candidates with test R² ≥ 0.8 count (the caller may lower that for tables of measurements, where no law is known),
+only expressions with more than one term are judged, and all candidates of a task are judged on the same inputs. Every candidate ends in exactly one :class:`Outcome`, and every outcome is counted:
 nothing is dropped silently.
 
 The same function has other terms in other coordinates. A method that fits standardized inputs writes ``2 z``; in raw
@@ -36,9 +36,9 @@ from sobolev_novelty.bench.candidates import (
 )
 from sobolev_novelty.bench.paper import paper_row
 from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.suites import suite_tasks
+from sobolev_novelty.bench.suites import load, missing_tasks, suite_tasks
 from sobolev_novelty.bench.tasks import whitebox_task, whitebox_tasks
-from sobolev_novelty.data import Sample, as_sample
+from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParseError, SobolevError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
@@ -63,13 +63,13 @@ class Outcome(Enum):
 
     MULTI_TERM = "multi-term"
     SINGLE_TERM = "single term"
-    LOW_R2 = "R² below 0.8"
+    LOW_R2 = "R² too low"
     NO_R2 = "no R² reported"
     NO_MODEL = "no model"
     REFUSED = "refused by the parser"
     NO_NOVELTY = "too few finite rows"
     TIMED_OUT = "timed out"
-    OTHER_TASK = "not a white-box task"
+    OTHER_TASK = "not a task of the suite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +98,27 @@ class Judgement:
 
 @cache
 def gap_sample(task: str) -> Sample:
-    """The inputs on which all candidates of a task are judged."""
+    """The inputs on which all candidates of a task are judged: drawn anew for a law, rows of the table otherwise."""
+    rng = np.random.default_rng(zlib.crc32(task.encode()))
+    if task in suite_tasks("blackbox"):
+        X, _, names = load(task)
+        return as_sample(X[rng.permutation(len(X))[:N_SAMPLES]], names)
     whitebox = whitebox_task(task)
-    X, _ = whitebox.sample(N_SAMPLES, np.random.default_rng(zlib.crc32(task.encode())))
+    X, _ = whitebox.sample(N_SAMPLES, rng)
     return as_sample(X, whitebox.variables)
 
 
 @cache
 def _standardized_sample(task: str) -> Sample:
     sample = gap_sample(task)
-    center, scale = sample.X.mean(axis=1, keepdims=True), sample.X.std(axis=1, keepdims=True)
+    center, scale = (part[:, None] for part in _standardization(sample))
     return Sample((sample.X - center) / scale, sample.names)
+
+
+def _standardization(sample: Sample) -> tuple[FloatArray, FloatArray]:
+    """Mean and spread of each input; a constant column keeps its unit."""
+    spread = sample.X.std(axis=1)
+    return sample.X.mean(axis=1), np.where(spread > 0.0, spread, 1.0)
 
 
 def ground_truth_candidates() -> Iterator[FoundExpression]:
@@ -117,14 +127,24 @@ def ground_truth_candidates() -> Iterator[FoundExpression]:
         yield FoundExpression(GROUND_TRUTH, task.name, task.formula, 1.0, "names")
 
 
-def judge(candidate: FoundExpression, *, coordinates: str = "own", seconds: float = SECONDS_PER_CANDIDATE) -> Judgement:
+def judge(
+    candidate: FoundExpression,
+    *,
+    suite: str = "whitebox",
+    coordinates: str = "own",
+    min_r2: float = MIN_R2,
+    seconds: float = SECONDS_PER_CANDIDATE,
+) -> Judgement:
     """Judge one candidate.
 
     Parameters
     ----------
     candidate : FoundExpression
+    suite : {"whitebox", "blackbox"}
     coordinates : {"own", "raw"}
         The coordinates the method used, or raw variables.
+    min_r2 : float
+        Candidates below are counted, not judged.
     seconds : float
         Time limit.
     """
@@ -132,7 +152,7 @@ def judge(candidate: FoundExpression, *, coordinates: str = "own", seconds: floa
     def ended(outcome: Outcome, **more: Any) -> Judgement:
         return Judgement(candidate.method, candidate.task, outcome, **more)
 
-    unread = _outcome_before_reading(candidate)
+    unread = _outcome_before_reading(candidate, suite, min_r2)
     if unread is not None:
         return ended(unread)
     try:
@@ -146,14 +166,14 @@ def judge(candidate: FoundExpression, *, coordinates: str = "own", seconds: floa
         return ended(Outcome.TIMED_OUT)
 
 
-def _outcome_before_reading(candidate: FoundExpression) -> Outcome | None:
-    if candidate.task not in _whitebox_names():
+def _outcome_before_reading(candidate: FoundExpression, suite: str, min_r2: float) -> Outcome | None:
+    if candidate.task not in _judged_tasks(suite):
         return Outcome.OTHER_TASK
     if candidate.text is None:
         return Outcome.NO_MODEL
     if candidate.r2_test is None:
         return Outcome.NO_R2
-    return Outcome.LOW_R2 if candidate.r2_test < MIN_R2 else None
+    return Outcome.LOW_R2 if candidate.r2_test < min_r2 else None
 
 
 def _judge_text(candidate: FoundExpression, coordinates: str, ended: Callable[..., Judgement]) -> Judgement:
@@ -174,7 +194,7 @@ def _judge_text(candidate: FoundExpression, coordinates: str, ended: Callable[..
 
 def in_raw_variables(expression: Expression, sample: Sample) -> Expression:
     """An expression in standardized inputs, with the standardization written out: z -> x/s - m/s."""
-    center, scale = sample.X.mean(axis=1), sample.X.std(axis=1)
+    center, scale = _standardization(sample)
     raw = {
         name: Expression.of("sub", Expression.of("mul", 1.0 / s, name), float(m / s))
         for name, m, s in zip(sample.names, center, scale, strict=True)
@@ -190,8 +210,10 @@ def in_raw_variables(expression: Expression, sample: Sample) -> Expression:
 
 
 @cache
-def _whitebox_names() -> frozenset[str]:
-    return frozenset(suite_tasks("whitebox"))
+def _judged_tasks(suite: str) -> frozenset[str]:
+    """Those whose data are here."""
+    names = suite_tasks(suite)
+    return frozenset(names) - frozenset(missing_tasks(names))
 
 
 @contextmanager
@@ -259,21 +281,27 @@ def refusals(judgements: Iterable[Judgement]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def gap_candidates(files: Sequence[Path] = (), *, noise: float | None = 0.0) -> Iterator[FoundExpression]:
+def gap_candidates(
+    files: Sequence[Path] = (), *, suite: str = "whitebox", noise: float | None = 0.0
+) -> Iterator[FoundExpression]:
     """Ground truth, the published models below ``$SOBOLEV_DATA`` where it is set, and the expressions in ``files``.
 
     Parameters
     ----------
     files : sequence of path
         Our stores (``.sqlite``) and SRBench results.
+    suite : {"whitebox", "blackbox"}
+        The latter has no ground truth.
     noise : float or None
         Only candidates found at this noise level; all with ``None``.
     """
-    yield from ground_truth_candidates()
+    if suite == "whitebox":
+        yield from ground_truth_candidates()
     sources: list[Iterator[FoundExpression]] = []
     root = os.environ.get("SOBOLEV_DATA")
     if root:
-        sources.append(published_candidates(Path(root), "ground_truth"))
+        published = "ground_truth" if suite == "whitebox" else "black_box"
+        sources.append(published_candidates(Path(root), published))
     for file in files:
         is_store = file.suffix == ".sqlite"
         sources.append(store_candidates(Store(file, read_only=True)) if is_store else srbench_candidates(file))

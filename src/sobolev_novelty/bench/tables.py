@@ -19,6 +19,7 @@ from sobolev_novelty.bench.paper import paper_name, paper_row
 from sobolev_novelty.bench.suites import SUITES, suite_tasks
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.search.registry import engine_names
 
 FORMATS = ("md", "tex", "csv")
 #: Label of a guided variant: its backbone's, and this.
@@ -323,14 +324,25 @@ def ablation_table(frame: pd.DataFrame) -> BenchTable:
     return BenchTable("First derivatives in the signature, equal time", table, decimals, notes)
 
 
+def _one_rate_for_each_method_of_others(gap: pd.DataFrame) -> dict[str, float]:
+    """Rates by method; what stands in brackets behind its name tells runs apart, not methods."""
+    ours = {name for engine in engine_names() for name in (engine, f"{engine}{GUIDED}")}
+    rates = {}
+    for row in gap.sort_values("terms").to_dict("records"):
+        if row["method"] not in {*ours, "Ground Truth"} and row["terms"]:
+            rates[str(row["method"]).partition("(")[0]] = float(row["rate"])
+    return rates
+
+
 def qualification_table(gap: pd.DataFrame, *, coordinates: str = "own") -> BenchTable:
     """Term qualification of the ground truth and every method (the paper's Sec. 4.1 table)."""
-    own = [row for row in gap.to_dict("records") if row["method"] != "Ground Truth" and row["rate"] is not None]
-    mean = float(np.mean([row["rate"] for row in own])) if own else float("nan")
+    rates = _one_rate_for_each_method_of_others(gap)
+    mean = float(np.mean(list(rates.values()))) if rates else float("nan")
     decimals = {"rate": 1, "mean_novelty": 4, "complexity": 1, "paper_rate": 1}
     where = "the coordinates each method used" if coordinates == "own" else "raw variables"
     notes = (
-        f"Mean rate over {len(own)} methods (unweighted): {mean:.1f} %. Paper: 38.3 % over 15 methods.",
+        f"Mean rate over {len(rates)} methods of others (unweighted, our engines left out, of several runs of one method the "
+        f"one with most terms): {mean:.1f} %. Paper: 38.3 % over 15 methods.",
         "Every candidate is in exactly one of the outcome columns or in multi_term.",
     )
     return BenchTable(f"Term qualification in {where}", gap, decimals, notes)
