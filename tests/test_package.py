@@ -66,6 +66,42 @@ def test_no_module_exceeds_600_lines() -> None:
     assert too_long == {}
 
 
+def test_the_functions_and_tests_beside_the_equations_exist() -> None:
+    missing = []
+    for line in (ROOT / "docs" / "equations.md").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("| ") or line.startswith("| ---") or " | function | " in line:
+            continue
+        file = ""
+        for name in re.findall(r"`([^`]+)`", line):
+            if name.startswith(("test_", "::")):
+                file = name.partition("::")[0] or file
+                test = name.partition("::")[2]
+                path = ROOT / "tests" / file
+                if not path.is_file() or (test and f"def {test}(" not in path.read_text(encoding="utf-8")):
+                    missing.append(name)
+            elif not name.startswith("sobolev ") and not _resolves(name):
+                missing.append(name)
+    assert missing == []
+
+
+def _resolves(name: str) -> bool:
+    """Whether a dotted name below the package is a module, or an attribute of one."""
+    parts = name.split(".")
+    for n in range(len(parts), 0, -1):
+        try:
+            found = importlib.import_module(".".join(["sobolev_novelty", *parts[:n]]))
+        except ModuleNotFoundError as error:
+            if error.name == "torch":
+                return True  # what needs the extra cannot be looked at without it
+            continue
+        for part in parts[n:]:
+            if part not in getattr(found, "__dataclass_fields__", {}) and not hasattr(found, part):
+                return False
+            found = getattr(found, part, None)
+        return True
+    return False
+
+
 def test_every_equation_the_code_names_is_listed() -> None:
     listed = (ROOT / "docs" / "equations.md").read_text(encoding="utf-8")
     missing = set()
