@@ -122,7 +122,9 @@ def table(model: str, suites: list[str], stated: dict[str, Any]) -> str:
             if method != base and (scores["method"] == base).any():
                 found = differences(scores, base, method)
                 cells += [
-                    f"{100 * d.value:+.1f} % [{100 * d.lower:+.1f}, {100 * d.upper:+.1f}]" for d in found.values()
+                    f"{100 * d.value:+.1f} % [{100 * d.lower:+.1f}, {100 * d.upper:+.1f}], {d.n_differ} differ"
+                    + (", **clear**" if d.is_clear else "")
+                    for d in found.values()
                 ]
             else:
                 cells += ["", "", ""]
