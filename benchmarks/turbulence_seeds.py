@@ -1,4 +1,4 @@
-"""Every seed of the two tree searches of the turbulence comparison, not only the best: python -m benchmarks.turbulence_seeds
+"""Every seed of the tree searches of the turbulence comparison: python -m benchmarks.turbulence_seeds
 
 The comparison keeps the best training score of five seeds. What is said of its terms must hold for all of them, or be
 said of the one. Writes results/turbulence/tree_search_seeds.json and prints it as Markdown.

@@ -1,8 +1,8 @@
 """The structural gap (Sec. 4.1): what share of the terms that methods find is qualified, against the ground truth.
 
 Only candidates with test R² ≥ 0.8 count (the caller may lower that for tables of measurements, where no law is known),
-only expressions with more than one term are judged, and all candidates of a task are judged on the same inputs. Every candidate ends in exactly one :class:`Outcome`, and every outcome is counted:
-nothing is dropped silently.
+only expressions with more than one term are judged, and all candidates of a task are judged on the same inputs. Every
+candidate ends in exactly one :class:`Outcome`, and every outcome is counted: nothing is dropped silently.
 
 The same function has other terms in other coordinates. A method that fits standardized inputs writes ``2 z``; in raw
 variables this is ``2 x/s - 2 m/s``, and a product of two such inputs has four terms where it had one. Both views are

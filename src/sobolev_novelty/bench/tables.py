@@ -341,8 +341,8 @@ def qualification_table(gap: pd.DataFrame, *, coordinates: str = "own") -> Bench
     decimals = {"rate": 1, "mean_novelty": 4, "complexity": 1, "paper_rate": 1}
     where = "the coordinates each method used" if coordinates == "own" else "raw variables"
     notes = (
-        f"Mean rate over {len(rates)} methods of others (unweighted, our engines left out, of several runs of one method the "
-        f"one with most terms): {mean:.1f} %. Paper: 38.3 % over 15 methods.",
+        f"Mean rate over {len(rates)} methods of others (unweighted, our engines left out, of several runs of one "
+        f"method that with most terms): {mean:.1f} %. Paper: 38.3 % over 15 methods.",
         "Every candidate is in exactly one of the outcome columns or in multi_term.",
     )
     return BenchTable(f"Term qualification in {where}", gap, decimals, notes)

@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
@@ -217,6 +218,8 @@ class SobolevGuidance:
         Terms kept across generations (``paper_gp``); 0 for no archive.
     pool_size : int
         Candidates reranked in each round (tree search).
+    intercept : {"term", "free"}
+        Screening: whether a constant is a term among others, or projected out of every term.
     """
 
     weight: float = 0.01
@@ -225,6 +228,12 @@ class SobolevGuidance:
     n_bred: int = 2
     archive_capacity: int = 64
     pool_size: int = 64
+    intercept: str = "term"
+
+    @property
+    def geometry(self) -> Geometry:
+        """In which candidates are screened."""
+        return Geometry(self.order, intercept=self.intercept)
 
 
 @runtime_checkable

@@ -228,7 +228,7 @@ class Genetic(Engine[GeneticState]):
         for _ in range(guidance.n_bred):
             children = [self._child(state, rng) for _ in range(n - len(distinct))]
             state.n_novelty_calls += len(children)
-            lowest = lowest_novelties(children, state.screened, order=guidance.order)
+            lowest = lowest_novelties(children, state.screened, guidance.geometry)
             for child, nu in zip(children, lowest.tolist(), strict=True):
                 (distinct if nu > guidance.tau else others).append(child)
         return (distinct + others)[:n]

@@ -51,8 +51,8 @@ class Budget:
     stop_when_exact : bool
         End at an exact fit (after a short grace in which a simpler equivalent may turn up).
     clock : {"wall", "processor"}
-        What the seconds are: those that pass, or those that the processors work for this process, all threads together. The
-        latter makes runs comparable on a machine that others use too.
+        What the seconds are: those that pass, or those that the processors work for this process, all threads together.
+        The latter makes runs comparable on a machine that others use too.
 
     Examples
     --------

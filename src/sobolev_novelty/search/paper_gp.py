@@ -147,7 +147,7 @@ class PaperGP(Engine[PaperState]):
         if self.is_control:
             return [children[int(i)] for i in rng.permutation(n_bred)[: self.n_offspring]]
         state.n_novelty_calls += n_bred
-        lowest = lowest_novelties([summands(child) for child in children], state.compared, order=guidance.order)
+        lowest = lowest_novelties([summands(child) for child in children], state.compared, guidance.geometry)
         return screened(children, lowest, self.n_offspring, tau=guidance.tau)
 
     def _child(self, state: PaperState, rng: np.random.Generator) -> Expression:

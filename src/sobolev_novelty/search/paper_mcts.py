@@ -198,7 +198,7 @@ class PaperMCTS(Engine[PaperTree]):
         names = state.problem.sample.names
         fill = [str(name) for name in rng.choice(names, state.problem.max_complexity)]
         forms = [_filled((*node.tokens, *p), node.n_open + _growth(p), fill) for p in shuffled]
-        lowest = lowest_novelties([summands(form) for form in forms], state.screened, order=self.guidance.order)
+        lowest = lowest_novelties([summands(form) for form in forms], state.screened, self.guidance.geometry)
         if self.is_control:
             lowest = rng.permutation(lowest)
         state.n_novelty_calls += len(forms)

@@ -21,10 +21,15 @@ from sobolev_novelty.projection import TAU_ID
 #: Rows on which candidates are screened.
 SCREEN_ROWS = 100
 
+#: The paper's signature.
+FIRST_ORDER = Geometry()
+
 T = TypeVar("T")
 
 
-def lowest_novelties(candidates: Sequence[Sequence[Expression]], sample: Sample, *, order: int = 1) -> FloatArray:
+def lowest_novelties(
+    candidates: Sequence[Sequence[Expression]], sample: Sample, geometry: Geometry = FIRST_ORDER
+) -> FloatArray:
     """The smallest ν of each candidate's terms among themselves.
 
     1 for a candidate with one term, whose novelty is 1 by definition; 0 where novelty cannot be computed.
@@ -47,7 +52,7 @@ def lowest_novelties(candidates: Sequence[Sequence[Expression]], sample: Sample,
     several = [i for i, terms in enumerate(candidates) if len(terms) > 1]
     if not several:
         return lowest
-    found = evaluated([candidates[i] for i in several], sample, Geometry(order))
+    found = evaluated([candidates[i] for i in several], sample, geometry)
     end = 0
     for c, i in enumerate(several):
         start, end = end, end + len(candidates[i])
