@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 from pathlib import Path
 
+import pandas as pd
 import pytest
+
+from sobolev_novelty.bench.store import Store
 
 ROOT = Path(__file__).parents[1]
 _spec = importlib.util.spec_from_file_location("pages", ROOT / "tools" / "pages.py")
@@ -35,3 +39,30 @@ def test_a_block_is_replaced_and_the_rest_of_the_page_is_not() -> None:
 def test_a_block_of_another_command_is_refused() -> None:
     with pytest.raises(SystemExit, match="is made by"):
         pages.output_of("rm -rf results")
+
+
+def test_the_published_rates_of_srbench_are_those_of_its_table() -> None:
+    root = os.environ.get("SOBOLEV_DATA")
+    if not root:
+        pytest.skip("SOBOLEV_DATA is not set: SRBench's published table is not here")
+    frame = pd.read_csv(Path(root) / "srbench_results" / "srbench2021_groundtruth_medians.csv.gz")
+    rates = 100.0 * frame.groupby(["target_noise", "algorithm"])["symbolic_solution_rate"].mean()
+    page = (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
+    for noise, n_quoted in ((0.0, 2), (0.1, 2), (0.001, 1), (0.01, 1)):
+        for method, rate in rates[noise].sort_values(ascending=False)[:n_quoted].items():
+            assert f"{method}, {rate:.1f} %" in page or f"{method} with {rate:.1f} %" in page
+
+
+@pytest.mark.parametrize(
+    ("store", "method", "words"),
+    [
+        ("whitebox", "genetic", "{symbolic:.1f} % plain"),
+        ("whitebox", "genetic+novelty", "{symbolic:.1f} % guided | {numeric:.1f} %"),
+        ("noise10", "genetic+novelty", "| {symbolic:.1f} % | {numeric:.1f} %"),
+    ],
+)
+def test_our_rates_beside_srbenchs_are_those_of_the_stores(store: str, method: str, words: str) -> None:
+    frame = Store(ROOT / "results" / f"{store}.sqlite", read_only=True).frame()
+    rows = frame[frame["method"] == method]
+    shares = {kind: 100.0 * rows[f"exact_{kind}"].fillna(0).astype(float).mean() for kind in ("symbolic", "numeric")}
+    assert words.format(**shares) in (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
