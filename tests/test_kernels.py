@@ -390,3 +390,14 @@ def test_the_environment_chooses_the_kernel() -> None:
 def test_the_backend_says_what_it_is() -> None:
     backend = kernels.backend()
     assert backend.name == "native" and backend.instruction_set in LEVELS and backend.vector_maths
+
+
+def test_memory_that_is_not_aligned_is_taken_too() -> None:
+    """Arrays that Dask received begin anywhere in the message."""
+    x = np.linspace(1.0, 2.0, 40)
+    raw = np.zeros(8 * 40 + 3, dtype=np.uint8)
+    shifted = raw[3:].view(np.float64).reshape(1, 40)
+    shifted[:] = x
+    assert not shifted.flags.aligned
+    programs = compile_programs([Expression.of("mul", "x0", "x0")], ("x0",))
+    np.testing.assert_allclose(kernels.jacobians(programs, shifted)[0][0], x * x)

@@ -89,4 +89,5 @@ def _as_float(values: Any, name: str) -> FloatArray:
     array = np.asarray(values)
     if array.dtype.kind not in "fiub":
         raise DataError(f"'{name}' must hold real numbers. Got dtype {array.dtype}.")
-    return np.ascontiguousarray(array, dtype=np.float64)
+    # Memory that came over a network need not lie where a double may.
+    return np.require(array, dtype=np.float64, requirements="CA")

@@ -134,6 +134,8 @@ class Problem:
         Threads an engine may use; set by the loop.
     user : UserTerms
         The user's names and units.
+    island : tuple of int
+        Which of how many islands this search is: proposals that do not depend on chance are dealt out among them.
     """
 
     sample: Sample
@@ -145,6 +147,7 @@ class Problem:
     deadline: Deadline = field(default_factory=Deadline)
     n_threads: int = 1
     user: UserTerms = field(default_factory=UserTerms)
+    island: tuple[int, int] = (0, 1)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
@@ -282,9 +285,12 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
         Of the class. True leaves candidates as the one fit of each left them: the loop drops no vanishing terms, snaps
         no numbers, polishes nothing and does not try an exact fit with an operator less. For backbones whose own
         strength is to be measured.
+    has_islands : bool
+        Of the class. True if several searches side by side do better than one with more threads.
     """
 
     as_found: ClassVar[bool] = False
+    has_islands: ClassVar[bool] = False
     guidance: SobolevGuidance | None
 
     @abstractmethod

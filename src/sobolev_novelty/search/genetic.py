@@ -128,6 +128,8 @@ class Genetic(Engine[GeneticState]):
     True
     """
 
+    has_islands = True
+
     def __init__(
         self,
         *,

@@ -105,6 +105,9 @@ class SearchProgress:
 #: A callback may return True to end the search.
 Callback = Callable[[SearchProgress], bool | None]
 
+#: Asked after each round for forms found elsewhere; None ends the search.
+Visitors = Callable[[SearchProgress], Sequence[Expression] | None]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchResult:
@@ -145,6 +148,7 @@ def run(
     *,
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
+    visitors: Visitors | None = None,
 ) -> SearchResult:
     """Search until the budget is spent, the fit is exact, or the engine has nothing more to propose.
 
@@ -157,6 +161,8 @@ def run(
         Threads of the fitting kernel; the result does not depend on it.
     callbacks : sequence of callable
         Called with a :class:`SearchProgress` after each round; one that returns True ends the search.
+    visitors : callable, optional
+        Called in the same way; the forms it returns are fitted and observed with the next round; None ends the search.
 
     Examples
     --------
@@ -176,7 +182,7 @@ def run(
         with np.errstate(all="ignore"):
             guessed = search.evaluate([*problem.guesses, Expression.of(1.0)])[: len(problem.guesses)]
             if not search.stop_reason:
-                _rounds(search, engine, rng, guessed)
+                _rounds(search, engine, rng, guessed, visitors)
     except KeyboardInterrupt:
         search.stop_reason = "Interrupted; the best so far was kept."
     leaders = tuple(heapq.nlargest(N_LEADERS, search.fits.values(), key=lambda candidate: candidate.rank))
@@ -191,7 +197,9 @@ def run(
     )
 
 
-def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate]) -> None:
+def _rounds(
+    search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate], visitors: Visitors | None
+) -> None:
     state = engine.start(search.problem, rng)
     search.counts = state.counts
     search.check_budget()
@@ -213,6 +221,8 @@ def _rounds(search: _Search, engine: Engine[S], rng: np.random.Generator, guesse
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
         search.report()
+        if visitors is not None and not search.stop_reason:
+            guessed = search.visited_by(visitors)
 
 
 @dataclass(slots=True)
@@ -378,13 +388,24 @@ class _Search:
     def is_grace_over(self, n_evaluations: int, n_rounds: int) -> bool:
         return self.n_evaluations >= n_evaluations + GRACE_EVALUATIONS and self.n_rounds >= n_rounds + GRACE_ROUNDS
 
-    def report(self) -> None:
-        progress = SearchProgress(
+    @property
+    def progress(self) -> SearchProgress:
+        return SearchProgress(
             self.front, self.n_evaluations, self.n_novelty_calls, self.seconds, self.budget.max_evaluations
         )
+
+    def report(self) -> None:
         for callback in self.callbacks:
-            if callback(progress) and not self.stop_reason:
+            if callback(self.progress) and not self.stop_reason:
                 self.stop_reason = "A callback ended the search."
+
+    def visited_by(self, visitors: Visitors) -> list[Candidate]:
+        """The candidates of forms that were found elsewhere."""
+        forms = visitors(self.progress)
+        if forms is None:
+            self.stop_reason = "Another island found an exact fit."
+            return []
+        return self.evaluate(forms)
 
 
 def scored(form: Expression, fit: Fitted, n_rows: int) -> Candidate:

@@ -116,6 +116,8 @@ class MCTS(Engine[TreeState]):
     0.2
     """
 
+    has_islands = True
+
     def __init__(
         self,
         guidance: SobolevGuidance | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
+from sobolev_novelty.search.dask_islands import opened_on
 from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
     DEFAULT_OPERATORS,
@@ -42,6 +43,8 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.front import ParetoFront
+from sobolev_novelty.search.island import ProcessLink
+from sobolev_novelty.search.islands import Link, Spec, run_islands
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
@@ -92,7 +95,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
-        Threads, those of linear algebra included; -1 for all cores. The result does not depend on it.
+        Cores; -1 for all. The engines ``genetic`` and ``mcts`` search on as many islands, in processes that tell each
+        other what they found; the others use threads, and so does everything with ``islands=1``.
+    islands : int, optional
+        Searches side by side, if not as many as ``n_jobs``. With a budget in evaluations the same seed gives the same
+        result for the same number of islands, whatever the number of threads.
+    client : dask.distributed.Client, optional
+        The islands run on its cluster, by default as many as it has workers. One stays in this process.
     random_state : int, RandomState or None
     verbose : bool, optional
         Whether to show progress; by default on a terminal and in a notebook.
@@ -138,6 +147,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         select: str | Rule = "score",
         warm_start: bool = False,
         n_jobs: int | None = 1,
+        islands: int | None = None,
+        client: Any = None,
         random_state: Any = None,
         verbose: bool | None = None,
     ) -> None:
@@ -151,6 +162,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.select = select
         self.warm_start = warm_start
         self.n_jobs = n_jobs
+        self.islands = islands
+        self.client = client
         self.random_state = random_state
         self.verbose = verbose
 
@@ -415,13 +428,33 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
             told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
-            n_jobs = _n_threads(self.n_jobs)
             if seeder is None:
-                return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=told)
-            seeding = seed(problem, seeder, budget, rng, n_jobs=n_jobs, callbacks=told)
+                return self._run(problem, engine, budget, rng, told)
+            seeding = seed(problem, seeder, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=told)
             problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
-            result = run(problem, engine, seeding.budget, rng, n_jobs=n_jobs, callbacks=told)
-            return seeding.added_to(result)
+            return seeding.added_to(self._run(problem, engine, seeding.budget, rng, told))
+
+    def _run(
+        self, problem: Problem, engine: Engine[Any], budget: Budget, rng: np.random.Generator, told: list[Callback]
+    ) -> SearchResult:
+        """The search itself, on one island or on several."""
+        n_jobs, n_islands = _n_threads(self.n_jobs), self._n_islands(engine)
+        if n_islands == 1:
+            return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=told)
+        opened: Callable[[Spec], Link] = ProcessLink if self.client is None else opened_on(self.client)
+        return run_islands(
+            problem, engine, budget, rng, n_islands=n_islands, opened=opened,
+            n_jobs=max(1, n_jobs // n_islands), callbacks=told,
+        )  # fmt: skip
+
+    def _n_islands(self, engine: Engine[Any]) -> int:
+        if self.islands is not None:
+            if self.islands < 1:
+                raise ParameterError(f"'islands' must be at least 1, or None. Got {self.islands}.")
+            return int(self.islands)
+        if self.client is not None:
+            return max(1, len(self.client.scheduler_info()["workers"])) + 1
+        return _n_threads(self.n_jobs) if engine.has_islands else 1
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):

@@ -104,16 +104,27 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
         yield from solve(roots[0], problem.operators)
-    turns = [_explored(start, problem.operators) for start in roots]
-    while turns:
-        for explored in list(turns):
+    own, n_islands = problem.island
+    n_reduced = 0
+    for reduced in _in_turns([_explored(start, problem.operators) for start in roots]):
+        if reduced is None:
+            yield []
+            continue
+        n_reduced += 1
+        if n_reduced % n_islands == own:  # solving is what takes the time; islands deal it out
+            yield from solve(reduced, problem.operators)
+
+
+def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:
+    """One reduced problem of each search after the other, until all have ended; None where one needed a step more."""
+    while searches:
+        for explored in list(searches):
             for reduced in explored:
+                yield reduced
                 if reduced is not None:
-                    yield from solve(reduced, problem.operators)
                     break
-                yield []
             else:
-                turns.remove(explored)
+                searches.remove(explored)
 
 
 def _undone(y: FloatArray, operators: Sequence[str]) -> list[tuple[Wrap, FloatArray]]:

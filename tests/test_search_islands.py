@@ -1,0 +1,133 @@
+"""Islands: searches side by side, in real processes and on a real Dask cluster, one of which is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import sobolev_novelty as sn
+from sobolev_novelty.data import as_sample
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.search import regressor
+from sobolev_novelty.search.engine import Problem
+from sobolev_novelty.search.genetic import Genetic
+from sobolev_novelty.search.island import ProcessLink
+from sobolev_novelty.search.loop import SearchProgress
+from sobolev_novelty.search.structure.proposals import structural_forms
+
+X = np.random.default_rng(0).uniform(1.0, 3.0, (120, 3))
+HARD = np.sin(3.0 * X[:, 0]) * X[:, 1] + np.exp(-X[:, 2] * X[:, 0]) + np.tanh(X[:, 1] - X[:, 2]) * np.log(X[:, 0])
+
+
+def model(engine: Any = "genetic", **options: Any) -> sn.SymbolicRegressor:
+    settings = {"budget": sn.Budget(max_evaluations=1300), "random_state": 3, "verbose": False, **options}
+    return sn.SymbolicRegressor(engine, **settings)
+
+
+def quick() -> Genetic:
+    return Genetic(structural=False, population_size=60, n_offspring=40)
+
+
+def test_the_same_seed_gives_the_same_result_for_the_same_number_of_islands() -> None:
+    first, second = (model(quick(), n_jobs=2).fit(X, HARD) for _ in range(2))
+    assert list(first.equations_["expression"]) == list(second.equations_["expression"])
+    assert first.n_evaluations_ == 1300
+    assert first.counts_["islands"] == 2
+    assert first.stop_reason_ == "The budget of 1300 evaluations is spent."
+
+
+def test_an_exact_law_ends_all_islands() -> None:
+    found = model("mcts", islands=2, budget=sn.Budget(max_evaluations=20_000)).fit(X, 2.5 * X[:, 0] / X[:, 1])
+    assert str(found.expression_) == "2.5*(x0/x1)"
+    assert found.n_evaluations_ < 20_000
+    assert "exact" in found.stop_reason_
+
+
+def test_islands_deal_out_the_structural_forms() -> None:
+    problem = Problem(as_sample(X[:60, :2]), np.sqrt(X[:60, 0] + X[:60, 1] ** 3), operators=("add", "mul", "sqrt"))
+
+    def forms(island: tuple[int, int]) -> set[str]:
+        part = replace(problem, island=island)
+        return {str(form) for batch in structural_forms(part, np.random.default_rng(0)) for form in batch}
+
+    whole, first, second = forms((0, 1)), forms((0, 2)), forms((1, 2))
+    assert first | second == whole
+    assert first != whole or second != whole
+
+
+def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    links: list[ProcessLink] = []
+
+    def opened(spec: Any) -> ProcessLink:
+        links.append(ProcessLink(spec))
+        return links[-1]
+
+    def kill_once(_: SearchProgress) -> bool:
+        if len(links) == 1:
+            os.kill(links[0]._process.pid, signal.SIGKILL)
+        return False
+
+    monkeypatch.setattr(regressor, "ProcessLink", opened)
+    found = model(quick(), n_jobs=2).fit(X, HARD, callback=kill_once)
+    assert len(links) == 2
+    assert found.n_evaluations_ >= 1300
+    assert found.score(X, HARD) > 0.5
+
+
+def test_no_process_is_left_when_the_search_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    links: list[ProcessLink] = []
+    monkeypatch.setattr(regressor, "ProcessLink", lambda spec: links.append(ProcessLink(spec)) or links[-1])
+    model(quick(), islands=3, budget=sn.Budget(max_evaluations=300)).fit(X, HARD)
+    assert len(links) == 2
+    assert all(link._process.poll() is not None for link in links)
+
+
+def test_an_engine_that_cannot_travel_is_refused_with_what_to_do() -> None:
+    class Local(Genetic):
+        """Not importable elsewhere."""
+
+    with pytest.raises(ParameterError, match="'engine' cannot be sent to another process.*islands=1"):
+        model(Local(), islands=2).fit(X, HARD)
+
+
+@pytest.mark.parametrize("islands", [0, -1])
+def test_a_number_of_islands_below_one_is_refused(islands: int) -> None:
+    with pytest.raises(ParameterError, match="'islands' must be at least 1"):
+        model(islands=islands).fit(X, HARD)
+
+
+def test_a_cluster_of_two_workers_survives_the_death_of_one(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+
+        def kill_once(progress: SearchProgress) -> bool:
+            if not killed and progress.n_evaluations > 500:
+                worker = next(iter(client.run(os.getpid).values()))
+                killed.append(worker)
+                os.kill(worker, signal.SIGKILL)
+            return False
+
+        alone = model(quick(), budget=sn.Budget(max_evaluations=600)).fit(X, HARD)
+        found = model(quick(), client=client, budget=sn.Budget(max_evaluations=2400)).fit(X, HARD, callback=kill_once)
+    assert killed
+    assert found.counts_["islands"] == 3
+    assert found.n_evaluations_ >= 2000
+    assert found.score(X, HARD) > alone.score(X, HARD) - 0.05
+
+
+def test_a_client_that_is_none_is_refused() -> None:
+    pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
+        model(quick(), client="tcp://127.0.0.1:8786", islands=2).fit(X, HARD)
