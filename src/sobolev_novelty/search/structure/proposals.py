@@ -285,7 +285,7 @@ def _product_forms(
     if not (size > 0.0).all():
         return []
     nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
-    factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
+    factors = factors.taken(nonzero)
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
     exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
