@@ -24,6 +24,7 @@ from sobolev_novelty.expression import Expression
 
 #: Index of a column -> its expression.
 Recipe = Callable[[int], Expression]
+Places = npt.NDArray[np.intp]
 
 #: Functions of one argument a dictionary may use, if the problem's operators allow them.
 UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
@@ -66,7 +67,7 @@ class Dictionary:
         """The first ``n`` columns at most."""
         return self if len(self) <= n else Dictionary(self.values[:n], self.expression)
 
-    def taken(self, places: npt.NDArray[np.intp]) -> Dictionary:
+    def taken(self, places: Places) -> Dictionary:
         """The columns with these indices, in this order."""
         write = self.expression
         return Dictionary(self.values[places], lambda j: write(int(places[j])))
@@ -74,6 +75,10 @@ class Dictionary:
 
 def joined(parts: Sequence[Dictionary]) -> Dictionary:
     """All columns, one dictionary after the other."""
+    return Dictionary(np.concatenate([part.values for part in parts]), _one_after_the_other(parts))
+
+
+def _one_after_the_other(parts: Sequence[Dictionary]) -> Recipe:
     starts = list(itertools.accumulate((len(part) for part in parts), initial=0))
     writers = [part.expression for part in parts]
 
@@ -81,7 +86,7 @@ def joined(parts: Sequence[Dictionary]) -> Dictionary:
         place = bisect_right(starts, j) - 1
         return writers[place](j - starts[place])
 
-    return Dictionary(np.concatenate([part.values for part in parts]), write)
+    return write
 
 
 def empty(n_rows: int) -> Dictionary:
@@ -172,22 +177,25 @@ def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
         table = table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
     # w and 1/w carry the same information under most functions; a leading positive power is enough for phases.
     single = power_products(variables, np.eye(d))
-    pairs = list(itertools.combinations(range(d), 2))
+    pairs = np.triu_indices(d, 1)
     return (power_products(variables, table) + _sums_and_differences(single, single, pairs)).head(limit)
 
 
-def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: Sequence[tuple[int, int]]) -> Dictionary:
+def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: tuple[Places, Places]) -> Dictionary:
     """A column of ``left`` plus one of ``right``, for all pairs; then all differences."""
-    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
-    a, b = left.values[rows], right.values[columns]
-    first, second, n = left.expression, right.expression, len(pairs)
+    rows, columns = pairs
+    first, second, n = left.expression, right.expression, len(rows)
 
     def write(j: int) -> Expression:
-        p, q = pairs[j % n]
-        return Expression.of("add" if j < n else "sub", first(p), second(q))
+        name = "add" if j < n else "sub"
+        return Expression.of(name, first(int(rows[j % n])), second(int(columns[j % n])))
 
+    a, b = left.values[rows], right.values[columns]
+    values = np.empty((2 * n, a.shape[1]))
     with np.errstate(all="ignore"):
-        return Dictionary(np.concatenate([a + b, a - b]), write)
+        np.add(a, b, out=values[:n])
+        np.subtract(a, b, out=values[n:])
+    return Dictionary(values, write)
 
 
 def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dictionary:
@@ -223,14 +231,14 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     whole = [constant(variables), monomials(variables, limit=2500), inner, products(small, inner, limit=limit)]
     if d <= 2:
         whole.append(products(inner.head(80), inner.head(80), limit=6400))
-    return distinct(joined(whole))
+    return distinct(*whole)
 
 
 def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
     """The simplest columns for sums, with one family of functions: greed errs less often among few."""
     monos = monomials(variables, max_total=2, limit=80)
     inner = distinct(functions(arguments(variables, limit=12), functions_used))
-    return distinct(joined([constant(variables), monos, inner, products(monos, inner, limit=4000)]))
+    return distinct(constant(variables), monos, inner, products(monos, inner, limit=4000))
 
 
 def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
@@ -245,7 +253,8 @@ def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
     leading = np.take_along_axis(table, np.argmax(table != 0.0, axis=1)[:, None], axis=1)[:, 0]
     table = table[leading > 0.0][:4000]
     p, q = (power_products(variables, np.maximum(sign * table, 0.0)) for sign in (1.0, -1.0))
-    return distinct(_sums_and_differences(q, p, [(i, i) for i in range(len(p))]))
+    every = np.arange(len(p))
+    return distinct(_sums_and_differences(q, p, (every, every)))
 
 
 def functional_factors(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
@@ -253,8 +262,8 @@ def functional_factors(variables: Sequence[Variable], operators: Sequence[str], 
     inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
     few = monomials(variables, max_total=1, choices=(-1, 1))
     left, right = constant(variables) + few, inner + products(few, inner.head(150), limit=3000)
-    pairs = list(itertools.product(range(len(left)), range(len(right))))[: limit // 2]
-    return distinct(inner + _sums_and_differences(left, right, pairs))
+    pairs = np.divmod(np.arange(min(limit // 2, len(left) * len(right))), max(1, len(right)))
+    return distinct(inner, _sums_and_differences(left, right, pairs))
 
 
 #: Functions scanned over a constant inside: u(c·w).
@@ -299,16 +308,32 @@ def _scaled_images(template: Expression, argument: Expression, w: FloatArray, si
     return Dictionary(values[fine], lambda j: filled(template, Expression.of("mul", kept[j], argument)))
 
 
-def distinct(dictionary: Dictionary) -> Dictionary:
-    """Columns with finite values, each direction once: the first, which is the simplest, stays."""
-    values = dictionary.values
+def distinct(*parts: Dictionary) -> Dictionary:
+    """All columns with finite values, each direction once: the first, which is the simplest, stays."""
+    first: dict[bytes, int] = {}
+    start = 0
+    for part in parts:
+        fine, keys = _directions(part.values)
+        width = len(keys) // max(1, len(fine))
+        for k, j in enumerate(fine.tolist()):
+            first.setdefault(keys[k * width : (k + 1) * width], start + j)
+        start += len(part)
+    # Dictionaries are large: columns go straight from the parts to where they stay.
+    places = np.fromiter(first.values(), np.intp, len(first))
+    values = np.empty((len(places), parts[0].values.shape[1]))
+    begin = end = start = 0
+    for part in parts:
+        begin, end = end, int(np.searchsorted(places, start + len(part)))
+        np.take(part.values, places[begin:end] - start, axis=0, out=values[begin:end], mode="clip")  # unbuffered
+        start += len(part)
+    write = _one_after_the_other(parts)
+    return Dictionary(values, lambda j: write(int(places[j])))
+
+
+def _directions(values: FloatArray) -> tuple[Places, bytes]:
+    """Columns that have a length, and their directions on a few rows, rounded, one after the other."""
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
         fine = np.flatnonzero((lengths > 1e-100) & (lengths < 1e100))  # a value that is not finite spoils its length
         unit = values[fine, : min(8, values.shape[1])] / lengths[fine, None]
-    keys = (np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0).tobytes()
-    width = len(keys) // max(1, len(fine))
-    first: dict[bytes, int] = {}
-    for place, j in enumerate(fine.tolist()):
-        first.setdefault(keys[place * width : (place + 1) * width], j)
-    return dictionary if len(first) == len(values) else dictionary.taken(np.fromiter(first.values(), np.intp))
+    return fine, (np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0).tobytes()
