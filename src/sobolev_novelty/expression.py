@@ -94,10 +94,8 @@ class Expression:
             raise ExpressionError(f"'{head}' is not an operator. Known: {', '.join(OPERATORS)}.")
         if op.arity != len(operands):
             raise ExpressionError(f"'{op.name}' takes {op.arity} operand(s). Got {len(operands)}.")
-        tokens: list[Token] = [op]
-        for operand in operands:
-            tokens.extend(operand.tokens if isinstance(operand, Expression) else (_check_token(operand),))
-        return cls._trusted(tuple(tokens))
+        first, *rest = [o.tokens if isinstance(o, Expression) else (_check_token(o),) for o in operands]
+        return cls._trusted((op, *first, *rest[0]) if rest else (op, *first))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Expressions are immutable: build a new one.")

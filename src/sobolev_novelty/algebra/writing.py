@@ -189,9 +189,9 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
     True
     """
-    if all(token.name in operators for token in expression.tokens if isinstance(token, Operator)):
-        return expression
     allowed = frozenset(operators)
+    if allowed.issuperset([token.name for token in expression.tokens if isinstance(token, Operator)]):
+        return expression
 
     def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
         known = [operand for operand in operands if operand is not None]
