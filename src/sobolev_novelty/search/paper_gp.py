@@ -175,7 +175,8 @@ class PaperGP(Engine[PaperState]):
 
     def _parent(self, state: PaperState, rng: np.random.Generator) -> Expression:
         """The best of a random few; the population is sorted, so the smallest index."""
-        return state.population[min(rng.integers(0, len(state.population), self.tournament_size).tolist())].form
+        best: int = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
+        return state.population[best].form
 
     # --- the paper's additions
 
