@@ -53,6 +53,13 @@ def novelty(n_threads: int) -> list[np.ndarray]:
     return [found.nu for found in novelties(lists, inputs().T, n_jobs=n_threads)]
 
 
+def pursuit(n_threads: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(1)
+    columns = kernels.unit_columns(rng.normal(size=(300, 40)), n_threads=n_threads)
+    directions = np.linalg.qr(rng.normal(size=(40, 5)))[0].T
+    return list(kernels.offers(columns, directions, [0, 1, 2, 3, 4], [0, 2, 5], n_top=7, n_threads=n_threads))
+
+
 CALLS: dict[str, Callable[[], list[np.ndarray]]] = {
     **{
         f"derivatives of order {order}, {n} threads": lambda order=order, n=n: derivatives(order, n)
@@ -62,6 +69,7 @@ CALLS: dict[str, Callable[[], list[np.ndarray]]] = {
     **{f"jacobians, {n} threads": lambda n=n: jacobians(n) for n in (1, 2)},
     **{f"fits, {n} threads": lambda n=n: fits(n) for n in (1, 2)},
     **{f"novelties, {n} threads": lambda n=n: novelty(n) for n in (1, 2)},
+    **{f"pursuit, {n} threads": lambda n=n: pursuit(n) for n in (1, 2)},
 }
 
 

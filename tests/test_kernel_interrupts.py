@@ -89,6 +89,20 @@ def test_novelty_of_many_terms_ends_at_once(near: float) -> None:
     assert seconds_to_interrupt(lambda: novelties([terms], X)) < AT_ONCE
 
 
+@pytest.mark.usefixtures("python_handles_sigint")
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_pursuit_ends_at_once(n_threads: int) -> None:
+    rng = np.random.default_rng(0)
+    columns = kernels.unit_columns(rng.normal(size=(60_000, 100)))
+    directions = rng.normal(size=(12_000, 100)).astype(np.float32)
+    members, offsets = np.arange(12_000), np.arange(0, 12_001, 12)
+
+    def offers() -> object:
+        return kernels.offers(columns, directions, members, offsets, n_top=3, n_threads=n_threads)
+
+    assert seconds_to_interrupt(offers) < AT_ONCE
+
+
 def test_a_thread_that_writes_to_the_programs_does_no_harm() -> None:
     """The kernel checks and uses a copy of the programs."""
     X = np.random.default_rng(0).uniform(0.5, 2.0, (2, 200_000))

@@ -52,7 +52,7 @@ class Expression:
     _hash: int
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        checked = tuple(_check_token(token) for token in tokens)
+        checked = tuple([_check_token(token) for token in tokens])
         open_operands = 1
         for position, token in enumerate(checked):
             if open_operands == 0:
@@ -60,13 +60,13 @@ class Expression:
             open_operands += token.arity - 1 if isinstance(token, Operator) else -1
         if open_operands:
             raise ExpressionError(f"The tokens end early: {open_operands} operand(s) are missing.")
-        object.__setattr__(self, "tokens", checked)
+        _set_tokens(self, checked)
 
     @classmethod
     def _trusted(cls, tokens: tuple[Token, ...]) -> Expression:
         """Wrap tokens that are known to be one tree (slices and joins of checked ones)."""
-        self = object.__new__(cls)
-        object.__setattr__(self, "tokens", tokens)
+        self = _new(cls)
+        _set_tokens(self, tokens)
         return self
 
     @classmethod
@@ -94,10 +94,8 @@ class Expression:
             raise ExpressionError(f"'{head}' is not an operator. Known: {', '.join(OPERATORS)}.")
         if op.arity != len(operands):
             raise ExpressionError(f"'{op.name}' takes {op.arity} operand(s). Got {len(operands)}.")
-        tokens: list[Token] = [op]
-        for operand in operands:
-            tokens.extend(operand.tokens if isinstance(operand, Expression) else (_check_token(operand),))
-        return cls._trusted(tuple(tokens))
+        first, *rest = [o.tokens if isinstance(o, Expression) else (_check_token(o),) for o in operands]
+        return cls._trusted((op, *first, *rest[0]) if rest else (op, *first))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Expressions are immutable: build a new one.")
@@ -113,8 +111,9 @@ class Expression:
         try:
             return self._hash
         except AttributeError:
-            object.__setattr__(self, "_hash", hash(self.tokens))
-            return self._hash
+            own = hash(self.tokens)
+            _set_hash(self, own)
+            return own
 
     def __repr__(self) -> str:
         return f"Expression({str(self)!r})"
@@ -143,31 +142,36 @@ class Expression:
     @property
     def variables(self) -> tuple[str, ...]:
         """Names of the variables, in order of first appearance."""
-        return tuple(dict.fromkeys(token for token in self.tokens if isinstance(token, str)))
+        return tuple(dict.fromkeys([token for token in self.tokens if isinstance(token, str)]))
 
     @property
     def constants(self) -> tuple[float, ...]:
         """The constants, in prefix order."""
-        return tuple(token for token in self.tokens if isinstance(token, float))
+        return tuple([token for token in self.tokens if isinstance(token, float)])
 
     @property
     def children(self) -> tuple[Expression, ...]:
         """The operands of the root."""
-        if not isinstance(self.head, Operator):
+        tokens = self.tokens
+        head = tokens[0]
+        if not isinstance(head, Operator):
             return ()
+        if head.arity == 1:
+            return (Expression._trusted(tokens[1:]),)
         first_end = self.end(1)
-        first = Expression._trusted(self.tokens[1:first_end])
-        if self.head.arity == 1:
-            return (first,)
-        return first, Expression._trusted(self.tokens[first_end:])
+        return Expression._trusted(tokens[1:first_end]), Expression._trusted(tokens[first_end:])
 
     def end(self, start: int) -> int:
         """Index after the subtree that begins at ``start``."""
+        tokens = self.tokens
         open_operands = 1
         position = start
         while open_operands:
-            token = self.tokens[position]
-            open_operands += token.arity - 1 if isinstance(token, Operator) else -1
+            token = tokens[position]
+            if not isinstance(token, Operator):
+                open_operands -= 1
+            elif token.arity == 2:
+                open_operands += 1
             position += 1
         return position
 
@@ -204,6 +208,8 @@ class Expression:
         places = [k for k, token in enumerate(self.tokens) if isinstance(token, float)]
         if len(values) != len(places):
             raise ExpressionError(f"The form has {len(places)} constants. Got {len(values)} values.")
+        if not places:
+            return self
         tokens = list(self.tokens)
         for k, value in zip(places, values, strict=True):
             tokens[k] = _check_token(float(value))
@@ -262,6 +268,12 @@ class Expression:
         from sobolev_novelty.convert import to_latex
 
         return f"${to_latex(self)}$"
+
+
+# Expressions refuse to be changed, so their slots are filled past ``__setattr__``; searches build them by the million.
+_new = object.__new__
+_set_tokens = Expression.__dict__["tokens"].__set__
+_set_hash = Expression.__dict__["_hash"].__set__
 
 
 def _check_token(token: object) -> Token:

@@ -85,40 +85,59 @@ def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
 
 @lru_cache(maxsize=1 << 15)
 def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
-    def leaf(token: float | str) -> Sum:
-        return [(token, not tidy, None) if isinstance(token, float) else (1.0, False, Expression._trusted((token,)))]
+    # Expression.fold, with its two functions written out: this is where a search spends most of its time in Python.
+    stack: list[Sum] = []
+    for token in reversed(expression.tokens):
+        if isinstance(token, str):
+            stack.append([(1.0, False, _variable(token))])
+        elif isinstance(token, float):
+            stack.append([(token, not tidy, None)])
+        elif token.arity == 1:
+            stack.append(_joined(token, (stack.pop(),), tidy=tidy))
+        else:
+            first = stack.pop()
+            stack.append(_joined(token, (first, stack.pop()), tidy=tidy))
+    return tuple(stack[0])
 
-    whole: Sum = expression.fold(leaf, lambda op, operands: _joined(op, operands, tidy=tidy))
-    return tuple(whole)
+
+@lru_cache(maxsize=1 << 10)
+def _variable(name: str) -> Expression:
+    return Expression._trusted((name,))
 
 
 def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
-    if all(len(operand) == 1 and operand[0][2] is None for operand in operands):  # sums add up their constants
+    for operand in operands:
+        if len(operand) != 1 or operand[0][2] is not None:
+            break
+    else:  # sums add up their constants
         number = folded(op, [operand[0][0] for operand in operands])
         if number is not None:
             return [(number, not tidy, None)]
     rule = _RULES.get(op.name)
     result = rule(*operands) if rule else None
     if result is None:
-        result = [(1.0, False, _apply(op, *(_build(operand) for operand in operands)))]
+        result = [(1.0, False, _apply(op, *[_build(operand) for operand in operands]))]
     return _cleared(result) if tidy else result
 
 
 def _cleared(parts: Sum) -> Sum:
     """Without parts that vanish; and a sum that only a sign is left to stand before, as its parts."""
     kept = [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
+    if len(kept) > 1:
+        return kept
     sign, _, e = kept[0]
-    if len(kept) == 1 and abs(sign) == 1.0 and e is not None and e.head in (_ADD, _SUB):
+    if abs(sign) == 1.0 and e is not None and e.tokens[0] in (_ADD, _SUB):
         return [(sign * c, explicit, inner) for c, explicit, inner in _sum_of(e, tidy=True)]
     return kept
 
 
 def _add(left: Sum, right: Sum) -> Sum:
-    constants = [part for part in left + right if part[2] is None]
+    both = left + right
+    constants = [part for part in both if part[2] is None]
     if len(constants) < 2:
-        return left + right
+        return both
     total: Part = (math.fsum(c for c, _, _ in constants), any(flag for _, flag, _ in constants), None)
-    return [part for part in left + right if part[2] is not None] + [total]
+    return [part for part in both if part[2] is not None] + [total]
 
 
 def _neg(operand: Sum) -> Sum:
@@ -189,30 +208,42 @@ _RULES: dict[str, Callable[..., Sum | None]] = {
 
 def _ordered(parts: Sequence[Part]) -> Sequence[Part]:
     """As they are written: the first positive part in front, where there is one."""
-    first = next((i for i, part in enumerate(parts) if part[0] >= 0.0), 0)
-    return [parts[first], *parts[:first], *parts[first + 1 :]] if first else parts
+    if parts[0][0] >= 0.0:
+        return parts
+    for first, part in enumerate(parts):
+        if part[0] >= 0.0:
+            return [part, *parts[:first], *parts[first + 1 :]]
+    return parts
 
 
 def _collapse(parts: Sum) -> Part:
     """A sum as one factor: the magnitude of the coefficient of the variable part written first stands before it."""
     if len(parts) == 1:
         return parts[0]
-    leading = next((part for part in _ordered(parts) if part[2] is not None and part[0] != 0.0), None)
-    if leading is None:
+    for leading in _ordered(parts):
+        if leading[2] is not None and leading[0] != 0.0:
+            break
+    else:
         return 1.0, False, _build(parts)
     scale = abs(leading[0])
-    if all(c <= 0.0 for c, _, _ in parts):
-        scale = -scale
-    ratios: Sum = []
     for part in parts:
-        c, explicit, e = part
-        # The leading part carries no constant; any other one does where its own or the leading coefficient could move.
-        ratios.append((c / scale, part is not leading and (explicit or leading[1]), e))
-    return scale, leading[1], _build(ratios)
+        if not part[0] <= 0.0:
+            break
+    else:
+        scale = -scale
+    is_free = leading[1]
+    # The leading part carries no constant; any other one does where its own or the leading coefficient could move.
+    ratios = [(part[0] / scale, part is not leading and (part[1] or is_free), part[2]) for part in parts]
+    return scale, is_free, _build(ratios)
 
 
 def _build(parts: Sequence[Part]) -> Expression:
     """The sum as an expression."""
+    if len(parts) == 1:
+        c, explicit, e = parts[0]
+        if e is not None and c == 1.0 and not explicit:
+            return e
+        return Expression._trusted(_scaled(c, explicit, e))
     if not parts:
         return Expression.of(0.0)
     first, *others = _ordered(parts)
@@ -232,18 +263,19 @@ def _scaled(c: float, explicit: bool, e: Expression | None) -> tuple[Token, ...]
         return Expression.of(c).tokens  # raises, and says why
     if e is None:
         return (c,)
+    tokens = e.tokens
     if not explicit:
         if c == 1.0:
-            return e.tokens
+            return tokens
         if c == -1.0:
-            return (_NEG, *e.tokens)
-    if c != 1.0 and e.tokens[0] is _DIV and e.tokens[1] == 1.0:
-        return (_DIV, c, *e.tokens[2:])
-    return (_MUL, c, *e.tokens)
+            return (_NEG, *tokens)
+    if c != 1.0 and tokens[0] is _DIV and tokens[1] == 1.0:
+        return (_DIV, c, *tokens[2:])
+    return (_MUL, c, *tokens)
 
 
 def _apply(op: Operator, *operands: Expression) -> Expression:
-    tokens: tuple[Token, ...] = (op,)
-    for operand in operands:
-        tokens += operand.tokens
-    return Expression._trusted(tokens)
+    if len(operands) == 1:
+        return Expression._trusted((op, *operands[0].tokens))
+    left, right = operands
+    return Expression._trusted((op, *left.tokens, *right.tokens))

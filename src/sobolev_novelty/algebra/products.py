@@ -21,6 +21,8 @@ Base = TypeVar("Base", bound=Hashable)
 
 #: Operators that take their operand to a constant power.
 EXPONENTS = {"square": 2.0, "cube": 3.0, "sqrt": 0.5, "inv": -1.0}
+#: Operators that neither raise nor warn at any two floats: NumPy's scalars would only cost time.
+_PLAIN = frozenset({"add", "sub", "mul", "neg", "square", "cube"})
 
 
 def joined(left: Mapping[Base, float], right: Mapping[Base, float], times: float = 1.0) -> dict[Base, float]:
@@ -80,8 +82,11 @@ def real_power(number: float, exponent: float) -> float | None:
 
 def folded(op: Operator, operands: Sequence[float]) -> float | None:
     """The operator's value at constants; None where it is not finite."""
-    with np.errstate(all="ignore"):
-        value = float(op.value(*(np.float64(operand) for operand in operands)))
+    if op.name in _PLAIN:
+        value = float(op.value(*operands))
+    else:
+        with np.errstate(all="ignore"):
+            value = float(op.value(*(np.float64(operand) for operand in operands)))
     return value if math.isfinite(value) else None
 
 

@@ -130,9 +130,11 @@ def chained(name: str, operands: Sequence[Expression]) -> Expression:
 
 def denominator_of(e: Expression) -> Expression | None:
     """``q`` where the expression is ``1/q``, in either spelling."""
-    head = e.head
-    if head is _INV or (head is _DIV and e.tokens[1] == 1.0):
-        return e.children[-1]
+    head = e.tokens[0]
+    if head is _INV:
+        return Expression._trusted(e.tokens[1:])
+    if head is _DIV and e.tokens[1] == 1.0:
+        return Expression._trusted(e.tokens[2:])
     return None
 
 
@@ -141,8 +143,8 @@ def multiplied(a: Expression, b: Expression) -> Expression:
     for one, other in ((b, a), (a, b)):
         q = denominator_of(one)
         if q is not None:
-            return Expression.of("div", other, q)
-    return Expression.of("mul", a, b)
+            return Expression._trusted((_DIV, *other.tokens, *q.tokens))
+    return Expression._trusted((_MUL, *a.tokens, *b.tokens))
 
 
 def scaled(c: float, e: Expression) -> Expression:
@@ -187,9 +189,9 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
     True
     """
-    if all(token.name in operators for token in expression.tokens if isinstance(token, Operator)):
-        return expression
     allowed = frozenset(operators)
+    if allowed.issuperset([token.name for token in expression.tokens if isinstance(token, Operator)]):
+        return expression
 
     def node(op: Operator, operands: tuple[Expression | None, ...]) -> Expression | None:
         known = [operand for operand in operands if operand is not None]

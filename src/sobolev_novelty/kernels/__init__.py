@@ -14,19 +14,22 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
-from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
+from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
 from sobolev_novelty.kernels.numpy_novelty import Novelties, fill_in, no_novelties
-from sobolev_novelty.kernels.program import Programs, compile_programs, unique, with_constants
+from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns
+from sobolev_novelty.kernels.program import OffsetArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
+    "MIN_FRESH",
     "Backend",
     "FitStatus",
     "Fits",
     "Novelties",
     "Programs",
+    "UnitColumns",
     "backend",
     "compile_programs",
     "derivatives",
@@ -35,6 +38,8 @@ __all__ = [
     "jacobians",
     "no_novelties",
     "novelties",
+    "offers",
+    "unit_columns",
     "with_constants",
 ]
 
@@ -163,3 +168,31 @@ def novelties(
         return native_kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)
+
+
+def unit_columns(values: npt.ArrayLike, *, n_threads: int = 1) -> UnitColumns:
+    """The columns of a matrix of shape (n_columns, n_rows), scaled to unit length for :func:`offers`."""
+    values, n_threads = np.ascontiguousarray(values, dtype=np.float64), check_threads(n_threads)
+    module = native()
+    if module is not None:
+        return native_kernel.unit_columns(module, values, n_threads)
+    return numpy_pursuit.unit_columns(values)
+
+
+def offers(
+    columns: UnitColumns,
+    directions: npt.ArrayLike,
+    members: npt.ArrayLike,
+    offsets: npt.ArrayLike,
+    *,
+    n_top: int,
+    n_threads: int = 1,
+) -> tuple[OffsetArray, SingleArray]:
+    """The columns that would explain most; see :func:`sobolev_novelty.kernels.numpy_pursuit.offers`."""
+    rows = np.ascontiguousarray(directions, dtype=np.float32)
+    index = np.ascontiguousarray(members, dtype=np.int64)
+    starts, n_threads = as_offsets(offsets, "offsets", len(index)), check_threads(n_threads)
+    module = native()
+    if module is not None:
+        return native_kernel.offers(module, columns, rows, index, starts, n_top, n_threads)
+    return numpy_pursuit.offers(columns, rows, index, starts, n_top)

@@ -14,11 +14,15 @@ from sobolev_novelty.geometry import MIN_ROWS, Geometry, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
+from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns, no_offers
 from sobolev_novelty.kernels.program import OffsetArray, Programs
 from sobolev_novelty.projection import GRAM_IS_ENOUGH, LARGE_WEIGHT, PRECISION, REDUNDANT, ROUNDING, SAME
 
 #: What novelty is, in the order of `Rules` in kernel.h.
 RULES = np.array([GRAM_IS_ENOUGH, PRECISION, SAME, ROUNDING, REDUNDANT, LARGE_WEIGHT])
+
+#: Columns side by side in a panel, as in kernel.h.
+PANEL = 32
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -81,6 +85,30 @@ def novelties(
         module.novelties, _arrays(programs), members, offsets, X, factors, geometry.order, geometry.is_free, MIN_ROWS,
         RULES, *outputs, n_threads, level(),
     )  # fmt: skip
+    return found
+
+
+def unit_columns(module: ModuleType, values: FloatArray, n_threads: int) -> UnitColumns:
+    """Columns scaled to unit length, in the panels of pursuit.c."""
+    lengths = np.empty(len(values))
+    panels = np.empty((-(-len(values) // PANEL), values.shape[1], PANEL), dtype=np.float32)
+    _call(module.unit_columns, values, lengths, panels, n_threads, level())
+    return UnitColumns(values, lengths, panels)
+
+
+def offers(
+    module: ModuleType,
+    columns: UnitColumns,
+    directions: SingleArray,
+    members: OffsetArray,
+    offsets: OffsetArray,
+    n_top: int,
+    n_threads: int,
+) -> tuple[OffsetArray, SingleArray]:
+    """The columns that would explain most: :func:`~sobolev_novelty.kernels.numpy_pursuit.offers`, compiled."""
+    found = no_offers(len(offsets) - 1, n_top)
+    n_columns = len(columns.values)
+    _call(module.offers, columns.single, n_columns, directions, members, offsets, MIN_FRESH, *found, n_threads, level())
     return found
 
 

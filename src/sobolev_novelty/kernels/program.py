@@ -8,16 +8,17 @@ apart, in prefix order, so that a fit can change them without touching the code.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, KernelError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.expression import Expression, Token
+from sobolev_novelty.operators import OPERATORS
 
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
@@ -67,6 +68,7 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     ([1, 257, 0], [2.5])
     """
     places: dict[object, int] = {**_OPCODES, **{name: FIRST_VARIABLE + k for k, name in enumerate(names)}}
+    place = places.get
     codes: list[int] = []
     constants: list[float] = []
     offsets = [0]
@@ -78,11 +80,14 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
                 f"The expression has {len(tokens)} nodes; programs of more than {MAX_PROGRAM_LENGTH} are refused. "
                 "Simplify it first."
             )
-        try:
-            codes += [CONSTANT if isinstance(token, float) else places[token] for token in tokens]
-        except KeyError as error:
-            raise _unknown_variable(error.args[0], names) from None
-        constants += [token for token in tokens if isinstance(token, float)]
+        own = list(map(place, tokens, repeat(CONSTANT)))
+        n_constants = own.count(CONSTANT)
+        if n_constants:
+            numbers = [token for token in tokens if isinstance(token, float)]
+            if len(numbers) < n_constants:
+                raise _unknown_variable(tokens, places, names)
+            constants += numbers
+        codes += own
         offsets.append(len(codes))
         constant_offsets.append(len(constants))
     return Programs(
@@ -94,8 +99,8 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     )
 
 
-def _unknown_variable(token: object, names: Sequence[str]) -> ExpressionError:
-    assert not isinstance(token, Operator)
+def _unknown_variable(tokens: Sequence[Token], places: Mapping[object, int], names: Sequence[str]) -> ExpressionError:
+    token = next(token for token in tokens if not isinstance(token, float) and token not in places)
     shown = ", ".join(list(names)[:12]) + (", …" if len(names) > 12 else "")
     return ExpressionError(f"Variable '{token}' is not a column of X. Its columns are: {shown or 'none'}.")
 

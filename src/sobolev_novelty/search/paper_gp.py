@@ -15,6 +15,7 @@ expressions from it: by what explains the residual, and by what is novel beside 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +37,8 @@ DEPTHS = (1, 2, 3, 4)
 CONSTANT_SHARE, CONSTANT_SPREAD = 0.2, 2.0
 #: Shares of crossover, subtree, point and hoist mutation.
 CROSSOVER, SUBTREE, POINT, HOIST = 0.6, 0.2, 0.1, 0.1
+_SUMS = np.cumsum([CROSSOVER, SUBTREE, POINT, HOIST])
+_KINDS = tuple((_SUMS / _SUMS[-1]).tolist())
 #: Children bred for each one that is fitted, where they are screened.
 BRED = 2
 #: Expressions whose terms are offered to the archive, and that are extended from it, in each generation.
@@ -155,7 +158,7 @@ class PaperGP(Engine[PaperState]):
         for _ in range(5):
             mother = self._parent(state, rng)
             spot = int(rng.integers(len(mother)))
-            kind = int(rng.choice(4, p=(CROSSOVER, SUBTREE, POINT, HOIST)))
+            kind = bisect_right(_KINDS, rng.random())  # what rng.choice with these shares does, and draws
             if kind == 0:
                 father = self._parent(state, rng)
                 child = mother.replace(spot, father.subtree(int(rng.integers(len(father)))))
@@ -172,7 +175,8 @@ class PaperGP(Engine[PaperState]):
 
     def _parent(self, state: PaperState, rng: np.random.Generator) -> Expression:
         """The best of a random few; the population is sorted, so the smallest index."""
-        return state.population[int(rng.integers(0, len(state.population), self.tournament_size).min())].form
+        best: int = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
+        return state.population[best].form
 
     # --- the paper's additions
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -57,12 +57,48 @@ class Node:
     is_done: bool = False
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Grammar:
+    """The productions, and what every completion asks about them.
+
+    Parameters
+    ----------
+    productions : tuple of Production
+    needs : tuple of int
+        Nodes that each adds at least: its own, and one for each place it opens.
+    ordered : tuple of Production
+        Those that need least first.
+    ordered_needs, growths : tuple of int
+        In that order: what each needs, and the places it opens, less the one it fills.
+    sums : tuple of float
+        In that order: shares of a completion, added up.
+    """
+
+    productions: tuple[Production, ...]
+    needs: tuple[int, ...]
+    ordered: tuple[Production, ...]
+    ordered_needs: tuple[int, ...]
+    growths: tuple[int, ...]
+    sums: tuple[float, ...]
+
+    @classmethod
+    def of(cls, productions: Iterable[Production]) -> Grammar:
+        """The grammar of these productions."""
+        given = tuple(productions)
+        ordered = sorted(given, key=_need)
+        growths = [_growth(p) for p in ordered]
+        kinds = [min(growth, 1) for growth in growths]
+        sums = np.cumsum([SHARES[kind] / kinds.count(kind) for kind in kinds]).tolist()
+        needs = tuple(_need(p) for p in given)
+        return cls(given, needs, tuple(ordered), tuple(sorted(needs)), tuple(growths), tuple(sums))
+
+
 @dataclass(slots=True)
 class PaperTree(State):
     """The tree, the productions, and the round that waits for its rewards."""
 
     problem: Problem
-    productions: list[Production]
+    grammar: Grammar
     novelty_sample: Sample
     screened: Sample
     seed: int
@@ -72,6 +108,11 @@ class PaperTree(State):
     elite: list[Candidate] = field(default_factory=list)
     leaf: Node | None = None
     trial: tuple[Candidate, float] | None = None  # what is tried without a term, and the best reward of its round
+
+    @property
+    def productions(self) -> tuple[Production, ...]:
+        """What a move may append."""
+        return self.grammar.productions
 
 
 class PaperMCTS(Engine[PaperTree]):
@@ -123,7 +164,7 @@ class PaperMCTS(Engine[PaperTree]):
         rows = rng.permutation(problem.sample.n_samples)
         return PaperTree(
             problem=problem,
-            productions=[(token,) for token in tokens],
+            grammar=Grammar.of((token,) for token in tokens),
             novelty_sample=problem.sample.rows(np.sort(rows[:NOVELTY_ROWS])),
             screened=problem.sample.rows(np.sort(rows[:SCREEN_ROWS])),
             seed=int(rng.integers(2**31)),
@@ -138,7 +179,7 @@ class PaperMCTS(Engine[PaperTree]):
         state.leaf = leaf = self._expanded(state, self._selected(state), rng)
         limit = state.problem.max_complexity
         n_rollouts = 1 if leaf.n_open == 0 else self.n_rollouts
-        forms = (Expression(_completed(leaf, state.productions, limit, rng)) for _ in range(n_rollouts))
+        forms = (_completed(leaf, state.grammar, limit, rng) for _ in range(n_rollouts))
         return list(dict.fromkeys(forms))
 
     def observe(self, state: PaperTree, scored: list[Candidate]) -> PaperTree:
@@ -159,7 +200,7 @@ class PaperMCTS(Engine[PaperTree]):
         node = state.root
         while node.visits and node.n_open:
             if node.untried is None:
-                node.untried = _fitting(node, state.productions, state.problem.max_complexity)
+                node.untried = _fitting(node, state.grammar, state.problem.max_complexity)
             open_ones = [child for child in node.children if not child.is_done]
             if node.untried or not open_ones:
                 return node
@@ -183,7 +224,7 @@ class PaperMCTS(Engine[PaperTree]):
     def _transplant(self, state: PaperTree) -> None:
         """The best of the smaller expressions become productions, and the tree starts anew."""
         single = [production for production in state.productions if len(production) == 1]
-        state.productions = [*single, *dict.fromkeys(c.form.tokens for c in state.elite)]
+        state.grammar = Grammar.of([*single, *dict.fromkeys(c.form.tokens for c in state.elite)])
         state.root = Node((), 1)
 
     # --- the paper's additions
@@ -262,21 +303,15 @@ def _need(production: Production) -> int:
     return len(production) + _growth(production)
 
 
-def _fitting(node: Node, productions: Sequence[Production], limit: int) -> list[Production]:
+def _fitting(node: Node, grammar: Grammar, limit: int) -> list[Production]:
     """Productions after which the expression can still be completed within the limit."""
     room = limit - len(node.tokens) - node.n_open
-    return [p for p in productions if _need(p) <= room]
+    return [p for p, need in zip(grammar.productions, grammar.needs, strict=True) if need <= room]
 
 
-def _completed(
-    node: Node, productions: Sequence[Production], limit: int, rng: np.random.Generator
-) -> tuple[Token, ...]:
+def _completed(node: Node, grammar: Grammar, limit: int, rng: np.random.Generator) -> Expression:
     """Random productions until no place is open: half of them leaves, a tenth functions, where there is room."""
-    ordered = sorted(productions, key=_need)
-    needs = [_need(p) for p in ordered]
-    growths = [_growth(p) for p in ordered]
-    kinds = [min(growth, 1) for growth in growths]
-    sums = np.cumsum([SHARES[kind] / kinds.count(kind) for kind in kinds]).tolist()
+    ordered, needs, growths, sums = grammar.ordered, grammar.ordered_needs, grammar.growths, grammar.sums
     tokens, n_open = list(node.tokens), node.n_open
     for draw in rng.random(limit).tolist():
         if not n_open:
@@ -285,7 +320,7 @@ def _completed(
         k = bisect_right(sums, draw * sums[n_fitting - 1], 0, n_fitting - 1)
         tokens += ordered[k]
         n_open += growths[k]
-    return tuple(tokens)
+    return Expression(tokens)
 
 
 def _filled(tokens: tuple[Token, ...], n_open: int, names: Sequence[str]) -> Expression:

@@ -9,7 +9,7 @@ residual;  *energy* is a squared length
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,23 +18,25 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import MIN_FRESH, UnitColumns, offers, unit_columns
 
 #: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
-#: Columns that keep less than this share of their energy outside the chosen ones are not told apart in single
-#: precision.
-_MIN_FRESH = 1e-5
 #: Rounds of exchange at most; each takes the best swap of one column.
 _MAX_SWAPS = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Span:
-    """What columns span, and what they leave of a target."""
+    """What columns span, and what they leave of a target.
+
+    ``directions`` are the rows of ``basis``, one array each: spans that grew from one another share them.
+    """
 
     basis: FloatArray
     residual: FloatArray
     energy: float
+    directions: tuple[FloatArray, ...] = ()
 
     @classmethod
     def of(cls, target: FloatArray) -> Span:
@@ -57,7 +59,8 @@ class Span:
     def plus(self, q: FloatArray) -> Span:
         """The span with a direction added."""
         residual = self.residual - q * float(q @ self.residual)
-        return Span(np.concatenate([self.basis, q[None]]), residual, float(residual @ residual))
+        basis = np.concatenate([self.basis, q[None]])
+        return Span(basis, residual, float(residual @ residual), (*self.directions, q))
 
 
 @dataclass(slots=True)
@@ -89,8 +92,8 @@ class Pursuit:
 
     def gains(self) -> FloatArray:
         """Share of the target's energy that each column would explain in addition."""
-        gains = self.inner(self.span.residual) ** 2 / np.maximum(self.rest, _MIN_FRESH)
-        gains[self.rest < _MIN_FRESH] = 0.0
+        gains = self.inner(self.span.residual) ** 2 / np.maximum(self.rest, MIN_FRESH)
+        gains[self.rest < MIN_FRESH] = 0.0
         return np.asarray(gains)
 
     def best(self, n: int) -> tuple[npt.NDArray[np.intp], FloatArray]:
@@ -118,22 +121,6 @@ class Combination:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Columns:
-    """All columns scaled to unit length, in double and single precision, and which of them may be chosen."""
-
-    unit: FloatArray
-    single: npt.NDArray[np.float32]
-    usable: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, columns: FloatArray) -> _Columns:
-        lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
-        usable = np.isfinite(lengths) & (lengths > 0.0)
-        unit = np.where(usable[:, None], columns, 0.0) / np.where(usable, lengths, 1.0)[:, None]
-        return cls(unit, unit.astype(np.float32), usable)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class _Node:
     columns: tuple[int, ...]
     span: Span
@@ -142,16 +129,16 @@ class _Node:
     def energy(self) -> float:
         return self.span.energy
 
-    def with_columns(self, places: Sequence[int], C: _Columns) -> _Node:
+    def with_columns(self, places: Sequence[int], C: UnitColumns) -> _Node:
         columns, span = self.columns, self.span
         for j in places:
-            q = span.direction(C.unit[j])
+            q = span.direction(C.unit(j))
             columns, span = (*columns, j), span if q is None else span.plus(q)
         return _Node(columns, span)
 
 
 def pursue(
-    columns: FloatArray,
+    columns: FloatArray | UnitColumns,
     target: FloatArray,
     *,
     n_terms: int,
@@ -160,13 +147,15 @@ def pursue(
     exact: float = 1e-18,
     keep: int = 3,
     n_exchanged: int = 2,
+    n_threads: int = 1,
 ) -> list[Combination]:
     """The best combinations of 1 to ``n_terms`` columns, found with a beam; stops at the first depth with an exact one.
 
     Parameters
     ----------
-    columns : ndarray of shape (n_columns, n_rows)
-        Need not be normalised; columns that are zero or not finite are never chosen.
+    columns : ndarray of shape (n_columns, n_rows), or UnitColumns
+        Need not be normalised; columns that are zero or not finite are never chosen. For several targets scale them
+        once (:func:`sobolev_novelty.kernels.unit_columns`).
     start : sequence of int
         Columns that every combination contains, for free.
     exact : float
@@ -175,19 +164,21 @@ def pursue(
         Combinations returned for each depth.
     n_exchanged : int
         Best combinations of each depth that are improved by swapping columns.
+    n_threads : int
+        Threads; the result does not depend on it.
     """
     spread = float(np.sum((target - target.mean()) ** 2))
     if not spread > 0.0 or not np.isfinite(spread):
         return []
-    C = _Columns.of(columns)
-    root = _Node((), Span.of(target)).with_columns([int(j) for j in start if C.usable[j]], C)
+    C = columns if isinstance(columns, UnitColumns) else unit_columns(columns, n_threads=n_threads)
+    root = _Node((), Span.of(target)).with_columns([int(j) for j in start if C.is_usable(j)], C)
     frontier = [root]
     found = [Combination(root.columns, root.energy / spread)] if root.columns else []
     for _ in range(n_terms):
-        frontier = _grow(frontier, C, beam)
+        frontier = _grow(frontier, C, beam, n_threads)
         if not frontier:
             break
-        nodes = [_exchanged(node, root, C, exact * spread) for node in frontier[:n_exchanged]]
+        nodes = [_exchanged(node, root, C, exact * spread, n_threads) for node in frontier[:n_exchanged]]
         nodes = sorted([*nodes, *frontier[:keep]], key=lambda node: node.energy)
         found.extend(Combination(node.columns, node.energy / spread) for node in nodes[:keep])
         if nodes[0].energy / spread < exact:
@@ -195,54 +186,55 @@ def pursue(
     return found
 
 
-def _exchanged(node: _Node, root: _Node, C: _Columns, enough: float) -> _Node:
+def _exchanged(node: _Node, root: _Node, C: UnitColumns, enough: float, n_threads: int) -> _Node:
     """The node after swapping single columns as long as that helps: what greed took first need not belong there."""
     for _ in range(_MAX_SWAPS):
         chosen = node.columns[len(root.columns) :]
         if len(chosen) < 2 or node.energy <= enough:
             return node
         shorter = [root.with_columns(chosen[:i] + chosen[i + 1 :], C) for i in range(len(chosen))]
-        best = _grow(shorter, C, 1)
+        best = _grow(shorter, C, 1, n_threads)
         if not best or not best[0].energy < node.energy * (1.0 - 1e-6):
             return node
         node = best[0]
     return node
 
 
-def _grow(frontier: list[_Node], C: _Columns, beam: int) -> list[_Node]:
+def _grow(frontier: list[_Node], C: UnitColumns, beam: int, n_threads: int) -> list[_Node]:
     """The best extensions of all nodes by one column."""
-    offers: dict[frozenset[int], tuple[float, int, int]] = {}
-    for place, (node, gain) in enumerate(zip(frontier, _gains(frontier, C), strict=True)):
-        gain[~C.usable] = -1.0
-        gain[list(node.columns)] = -1.0
-        count = min(beam, len(gain))
-        for j in np.argpartition(-gain, count - 1)[:count]:
-            if gain[j] <= 0.0:
-                continue
-            members = frozenset((*node.columns, int(j)))
-            left = node.energy * (1.0 - float(gain[j]))
-            if members not in offers or left < offers[members][0]:
-                offers[members] = (left, place, int(j))
-    best = sorted(offers.values())[:beam]
+    known: dict[frozenset[int], tuple[float, int, int]] = {}
+    for place, (node, columns, gains) in enumerate(zip(frontier, *_best(frontier, C, beam, n_threads), strict=True)):
+        fresh = [(j, gain) for j, gain in zip(columns, gains, strict=True) if gain > 0.0 and j not in node.columns]
+        for j, gain in fresh[:beam]:
+            members = frozenset((*node.columns, j))
+            left = node.energy * (1.0 - gain)
+            if members not in known or left < known[members][0]:
+                known[members] = (left, place, j)
+    best = sorted(known.values())[:beam]
     nodes = [frontier[place].with_columns((j,), C) for _, place, j in best]
     return sorted(nodes, key=lambda node: node.energy)
 
 
-def _gains(frontier: list[_Node], C: _Columns) -> Iterator[FloatArray]:
-    """Share of each node's residual energy that each column would take away.
-
-    Ranking needs no more than single precision, and one product for all nodes is several times faster than one for
-    each.
-    """
-    spans = [node.span for node in frontier]
-    directions = [np.vstack([span.residual[None] / max(np.sqrt(span.energy), 1e-300), span.basis]) for span in spans]
-    along = C.single @ np.concatenate(directions).T.astype(np.float32)
-    start = 0
-    for part in directions:
-        inner = along[:, start : start + len(part)]
-        start += len(part)
-        fresh = 1.0 - np.einsum("ij,ij->i", inner[:, 1:], inner[:, 1:])
-        yield np.where(fresh > _MIN_FRESH, inner[:, 0] ** 2 / np.maximum(fresh, _MIN_FRESH), 0.0)
+def _best(
+    frontier: list[_Node], C: UnitColumns, beam: int, n_threads: int
+) -> tuple[list[list[int]], list[list[float]]]:
+    """For each node columns that would take away most of its residual energy, and which shares; its own among them."""
+    rows: list[FloatArray] = []
+    places: dict[int, int] = {}
+    members: list[int] = []
+    offsets = [0]
+    for node in frontier:
+        members.append(len(rows))
+        rows.append(node.span.residual / max(math.sqrt(node.energy), 1e-300))
+        for q in node.span.directions:
+            place = places.setdefault(id(q), len(rows))
+            if place == len(rows):
+                rows.append(q)
+            members.append(place)
+        offsets.append(len(members))
+    most = max(len(node.columns) for node in frontier)
+    columns, gains = offers(C, rows, members, offsets, n_top=beam + most, n_threads=n_threads)
+    return columns.tolist(), gains.tolist()
 
 
 def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:

@@ -36,6 +36,8 @@ class Reranker:
     def look_at(self, candidates: Sequence[Candidate]) -> None:
         """Diagnose candidates in one call."""
         fresh = [e for e in dict.fromkeys(c.expression for c in candidates) if e not in self.known]
+        if not fresh:
+            return
         found = novelties(fresh, self.sample, order=self.guidance.order)
         self.known.update(zip(fresh, found if self.shuffle is None else _dealt(found, self.shuffle), strict=True))
         self.n_calls += len(fresh)

@@ -15,11 +15,12 @@ from sobolev_novelty.batch import evaluated
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Status
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 
 #: Rows on which candidates are screened.
 SCREEN_ROWS = 100
+_SIGNS = (OPERATORS["add"], OPERATORS["sub"])
 
 #: The paper's signature.
 FIRST_ORDER = Geometry()
@@ -81,12 +82,13 @@ def summands(form: Expression) -> tuple[Expression, ...]:
     >>> [str(term) for term in summands(parse("x0*(x1 + 2) - (sin(x0) + x1)"))]
     ['x0*(x1 + 2)', 'sin(x0)', 'x1']
     """
+    # In prefix order what follows a summand is the next one, or the sign before it.
     found: list[Expression] = []
-    left = [form]
-    while left:
-        e = left.pop()
-        if isinstance(e.head, Operator) and e.head.name in ("add", "sub"):
-            left += reversed(e.children)
+    position = 0
+    while position < len(form):
+        if form.tokens[position] in _SIGNS:
+            position += 1
         else:
-            found.append(e)
+            found.append(form.subtree(position))
+            position += len(found[-1])
     return tuple(found)

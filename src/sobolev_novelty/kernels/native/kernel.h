@@ -17,6 +17,9 @@
 #define TILE 256
 /* Tiles shrink from TILE towards LANES rows where a program's tiles would exceed this many bytes. */
 #define TILE_BYTES (1 << 20)
+/* Pursuit: columns side by side in a panel, and directions side by side. */
+#define PANEL 32
+#define GROUP 6
 /* Terms and free constants of one candidate, together. */
 #define MAX_COLUMNS 4096
 
@@ -108,6 +111,9 @@ typedef struct {
     /* One Householder sweep over [R; B]: R (m x m, row-major, upper) takes up the n rows of the m columns of B. */
     void (*absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m);
     int (*finite)(const double *, int64_t n);
+    /* Pursuit: inner products of a panel with n_groups * GROUP directions, and the gains that follow from some of them. */
+    void (*inner)(const float *panel, const float *directions, int64_t n_rows, int64_t n_groups, float *out);
+    void (*gains)(const float *inner, const int64_t *members, int64_t n_members, float smallest, float *out);
 } Hot;
 
 extern const Hot hot_baseline;
@@ -223,5 +229,22 @@ typedef struct {
     int32_t *status;
 } NoveltyJob;
 int novelties(const Call *, const NoveltyJob *);
+
+/* pursuit.c */
+/* Lengths of the columns, and the columns divided by them as panels, (ceil(n_columns / PANEL), n_rows, PANEL); zeros in place of
+ * those without a length, and after the last one. */
+int unit_columns(const Hot *, const double *values, int64_t n_columns, int64_t n_rows, double *lengths, float *panels,
+                 int n_threads);
+typedef struct {
+    const Hot *hot;
+    const float *panels, *directions; /* directions: (n_directions, n_rows) */
+    int64_t n_columns, n_rows, n_directions, n_nodes, n_top;
+    const int64_t *members, *offsets; /* node c: its residual, then its basis: directions members[offsets[c] .. offsets[c + 1]) */
+    float smallest;
+    int n_threads;
+    int64_t *places; /* (n_nodes, n_top), filled with -1: the columns of the largest gains, largest first */
+    float *gains;    /* (n_nodes, n_top), filled with 0 */
+} OfferJob;
+int pursuit_offers(const OfferJob *);
 
 #endif

@@ -283,6 +283,70 @@ static PyObject *py_novelties(PyObject *self, PyObject *args) {
     return finish(&prepared, buffers, result);
 }
 
+#define FLOATS(o, name, ndim, w) view(buffers, o, name, "f", 4, ndim, w)
+
+static int threads_within(int n_threads) {
+    if (n_threads < 1) refuse("'n_threads' must be at least 1.");
+    return n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
+}
+
+/* unit_columns(values, lengths, panels, threads, level) */
+static PyObject *py_unit_columns(PyObject *self, PyObject *args) {
+    PyObject *values, *lengths, *panels;
+    int n_threads, level, result = 0;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OOOii", &values, &lengths, &panels, &n_threads, &level)) return NULL;
+    Py_buffer *vv = DOUBLES(values, "values", 2, 0), *vl = vv ? DOUBLES(lengths, "lengths", 1, 1) : NULL;
+    Py_buffer *vp = vl ? FLOATS(panels, "panels", 3, 1) : NULL;
+    if (vp && (vl->shape[0] != vv->shape[0] || vp->shape[0] != (vv->shape[0] + PANEL - 1) / PANEL || vp->shape[1] != vv->shape[1] ||
+               vp->shape[2] != PANEL))
+        refuse("'lengths' or 'panels' has the wrong shape.");
+    n_threads = threads_within(n_threads);
+    if (vp && !PyErr_Occurred()) {
+        WITHOUT_THE_GIL(result = unit_columns(hot_select(level), vv->buf, vv->shape[0], vv->shape[1], vl->buf, vp->buf, n_threads));
+    }
+    return finish(&prepared, buffers, result);
+}
+
+/* offers(panels, n_columns, directions, members, offsets, smallest, places, gains, threads, level) */
+static PyObject *py_offers(PyObject *self, PyObject *args) {
+    PyObject *panels, *directions, *members, *offsets, *places, *gains;
+    int n_threads, level, result = 0;
+    Py_ssize_t n_columns;
+    Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
+    Prepared prepared = {0};
+    OfferJob job = {0};
+    (void)self;
+    if (!PyArg_ParseTuple(args, "OnOOOfOOii", &panels, &n_columns, &directions, &members, &offsets, &job.smallest, &places, &gains,
+                          &n_threads, &level))
+        return NULL;
+    Py_buffer *vp = FLOATS(panels, "panels", 3, 0), *vd = vp ? FLOATS(directions, "directions", 2, 0) : NULL;
+    Py_buffer *vm = vd ? LONGS(members, "members", 0) : NULL, *vo = vm ? LONGS(offsets, "offsets", 0) : NULL;
+    Py_buffer *vc = vo ? view(buffers, places, "places", "lq", 8, 2, 1) : NULL, *vg = vc ? FLOATS(gains, "gains", 2, 1) : NULL;
+    const int64_t *m = vg ? copy_of(buffers, vm) : NULL, *o = m ? copy_of(buffers, vo) : NULL;
+    job.n_threads = threads_within(n_threads);
+    if (!o || PyErr_Occurred()) return finish(&prepared, buffers, 0);
+    job.n_columns = n_columns, job.n_rows = vd->shape[1], job.n_directions = vd->shape[0];
+    job.n_nodes = vo->shape[0] - 1, job.n_top = vc->shape[1];
+    if (n_columns < 0 || vp->shape[0] != (n_columns + PANEL - 1) / PANEL || vp->shape[1] != job.n_rows || vp->shape[2] != PANEL)
+        refuse("'panels' has the wrong shape.");
+    else if (!is_partition(o, vo->shape[0], vm->shape[0])) refuse("'offsets' must ascend from 0 to the number of members.");
+    else if (vc->shape[0] != job.n_nodes || vg->shape[0] != job.n_nodes || vg->shape[1] != job.n_top)
+        refuse("'places' or 'gains' has the wrong shape.");
+    for (int64_t c = 0; !PyErr_Occurred() && c < job.n_nodes; c++)
+        if (o[c + 1] == o[c]) refuse("A node has no residual.");
+    for (int64_t k = 0; !PyErr_Occurred() && k < vm->shape[0]; k++)
+        if (m[k] < 0 || m[k] >= job.n_directions) refuse("'members' names a direction that is not there.");
+    if (!PyErr_Occurred()) {
+        job.hot = hot_select(level), job.panels = vp->buf, job.directions = vd->buf, job.members = m, job.offsets = o;
+        job.places = vc->buf, job.gains = vg->buf;
+        WITHOUT_THE_GIL(result = pursuit_offers(&job));
+    }
+    return finish(&prepared, buffers, result);
+}
+
 static PyObject *py_operators(PyObject *self, PyObject *args) {
     static const char *const names[] = {OPERATOR_NAMES};
     (void)self, (void)args;
@@ -321,6 +385,8 @@ static PyMethodDef methods[] = {
     {"jacobians", py_jacobians, METH_VARARGS, NULL},
     {"fit", py_fit, METH_VARARGS, NULL},
     {"novelties", py_novelties, METH_VARARGS, NULL},
+    {"unit_columns", py_unit_columns, METH_VARARGS, NULL},
+    {"offers", py_offers, METH_VARARGS, NULL},
     {"operators", py_operators, METH_NOARGS, NULL},
     {"instruction_set", py_instruction_set, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL},

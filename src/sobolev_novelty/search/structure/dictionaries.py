@@ -2,25 +2,29 @@ r"""Bounded dictionaries over a few variables: monomials, functions of simple ar
 
 Notation
 --------
-A *dictionary* is a matrix of values, (n_columns, n_rows), and for each column a recipe that builds its expression when
-it is chosen: most columns never are, so expressions are not built in advance.
+A *dictionary* is a matrix of values, (n_columns, n_rows), and a function that writes a column down when it is chosen:
+most columns never are, so neither expressions nor recipes for them are made in advance.
 """
 
 from __future__ import annotations
 
 import itertools
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty.algebra.outer import INSIDE, composed, filled, value_at
 from sobolev_novelty.algebra.writing import ONE, multiplied, product, respelled, scaled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 
-Recipe = Callable[[], Expression]
+#: Index of a column -> its expression.
+Recipe = Callable[[int], Expression]
+Places = npt.NDArray[np.intp]
 
 #: Functions of one argument a dictionary may use, if the problem's operators allow them.
 UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
@@ -41,34 +45,63 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dictionary:
-    """Columns and how to write them down."""
+    """Columns and how to write them down.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_rows)
+    expression : callable
+        Index of a column -> its expression.
+    """
 
     values: FloatArray
-    recipes: list[Recipe]
+    expression: Recipe
 
     def __len__(self) -> int:
-        return len(self.recipes)
+        return len(self.values)
 
     def __add__(self, other: Dictionary) -> Dictionary:
-        return Dictionary(np.concatenate([self.values, other.values]), self.recipes + other.recipes)
-
-    def expression(self, j: int) -> Expression:
-        """Column ``j``, written down."""
-        return self.recipes[j]()
+        return joined([self, other])
 
     def head(self, n: int) -> Dictionary:
         """The first ``n`` columns at most."""
-        return self if len(self) <= n else Dictionary(self.values[:n], self.recipes[:n])
+        return self if len(self) <= n else Dictionary(self.values[:n], self.expression)
+
+    def taken(self, places: Places) -> Dictionary:
+        """The columns with these indices, in this order."""
+        write = self.expression
+        return Dictionary(self.values[places], lambda j: write(int(places[j])))
+
+
+def joined(parts: Sequence[Dictionary]) -> Dictionary:
+    """All columns, one dictionary after the other."""
+    return Dictionary(np.concatenate([part.values for part in parts]), _one_after_the_other(parts))
+
+
+def _one_after_the_other(parts: Sequence[Dictionary]) -> Recipe:
+    starts = list(itertools.accumulate((len(part) for part in parts), initial=0))
+    writers = [part.expression for part in parts]
+
+    def write(j: int) -> Expression:
+        place = bisect_right(starts, j) - 1
+        return writers[place](j - starts[place])
+
+    return write
 
 
 def empty(n_rows: int) -> Dictionary:
     """No columns."""
-    return Dictionary(np.zeros((0, n_rows)), [])
+    return listed(np.zeros((0, n_rows)), [])
 
 
 def constant(variables: Sequence[Variable]) -> Dictionary:
     """The column of ones."""
-    return Dictionary(np.ones((1, len(variables[0].values))), [lambda: ONE])
+    return listed(np.ones((1, len(variables[0].values))), [ONE])
+
+
+def listed(values: FloatArray, expressions: Sequence[Expression]) -> Dictionary:
+    """Columns whose expressions are at hand."""
+    return Dictionary(values, expressions.__getitem__)
 
 
 #: Exponents tried for each variable, and the largest sum of their sizes, by number of variables.
@@ -90,7 +123,13 @@ def exponent_table(
     default_choices, default_total = _EXPONENTS.get(d, _MANY)
     choices = default_choices if choices is None else choices
     total = default_total if max_total is None else max_total
-    allowed = [[float(k) for k in choices if v.is_positive or float(k).is_integer()] for v in variables]
+    return _exponents(tuple(v.is_positive for v in variables), total, choices)
+
+
+@lru_cache(maxsize=1 << 8)
+def _exponents(positive: tuple[bool, ...], total: float, choices: tuple[float, ...]) -> FloatArray:
+    d = len(positive)
+    allowed = [[float(k) for k in choices if is_positive or float(k).is_integer()] for is_positive in positive]
     rows: list[tuple[float, ...]] = []
     most_used = int(total // min(abs(k) for k in choices))  # more variables than this overdraw the total
     for n_used in range(1, min(d, 5, most_used) + 1):
@@ -100,7 +139,9 @@ def exponent_table(
                     by_variable = dict(zip(used, powers, strict=True))
                     rows.append(tuple(by_variable.get(v, 0.0) for v in range(d)))
     rows.sort(key=lambda row: (sum(abs(k) for k in row), sum(k < 0 for k in row)))
-    return np.array(rows).reshape(-1, d)
+    table = np.array(rows).reshape(-1, d)
+    table.flags.writeable = False  # every caller gets the same array
+    return table
 
 
 def monomials(
@@ -122,15 +163,7 @@ def power_products(variables: Sequence[Variable], exponents: FloatArray) -> Dict
         odd = (np.abs(exponents) % 2.0 == 1.0).astype(float)
         sign = np.where(odd @ (stacked < 0.0) % 2.0 == 1.0, -1.0, 1.0)
     bases = [v.expression for v in variables]
-    return Dictionary(size * sign, [partial(_product, bases, row) for row in exponents.tolist()])
-
-
-def _product(bases: Sequence[Expression], exponents: Sequence[float]) -> Expression:
-    return product(zip(bases, exponents, strict=True))
-
-
-def _made(build: Callable[..., Expression], *recipes: Recipe) -> Recipe:
-    return lambda: build(*(recipe() for recipe in recipes))
+    return Dictionary(size * sign, lambda j: product(zip(bases, exponents[j].tolist(), strict=True)))
 
 
 def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
@@ -144,18 +177,25 @@ def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
         table = table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
     # w and 1/w carry the same information under most functions; a leading positive power is enough for phases.
     single = power_products(variables, np.eye(d))
-    pairs = list(itertools.combinations(range(d), 2))
+    pairs = np.triu_indices(d, 1)
     return (power_products(variables, table) + _sums_and_differences(single, single, pairs)).head(limit)
 
 
-def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: Sequence[tuple[int, int]]) -> Dictionary:
-    """A column of ``left`` plus or minus one of ``right``."""
-    rows, columns = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: tuple[Places, Places]) -> Dictionary:
+    """A column of ``left`` plus one of ``right``, for all pairs; then all differences."""
+    rows, columns = pairs
+    first, second, n = left.expression, right.expression, len(rows)
+
+    def write(j: int) -> Expression:
+        name = "add" if j < n else "sub"
+        return Expression.of(name, first(int(rows[j % n])), second(int(columns[j % n])))
+
     a, b = left.values[rows], right.values[columns]
-    builds = [partial(Expression.of, name) for name in ("add", "sub")]
-    recipes = [_made(build, left.recipes[i], right.recipes[j]) for build in builds for i, j in pairs]
+    values = np.empty((2 * n, a.shape[1]))
     with np.errstate(all="ignore"):
-        return Dictionary(np.concatenate([a + b, a - b]), recipes)
+        np.add(a, b, out=values[:n])
+        np.subtract(a, b, out=values[n:])
+    return Dictionary(values, write)
 
 
 def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dictionary:
@@ -163,21 +203,23 @@ def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dic
     left = left.head(max(1, min(len(left), limit // max(1, len(right)))))
     with np.errstate(all="ignore"):
         values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
-    return Dictionary(values, [_made(multiplied, p, q) for p in left.recipes for q in right.recipes])
+    first, second, n = left.expression, right.expression, len(right)
+    return Dictionary(values, lambda j: multiplied(first(j // n), second(j % n)))
 
 
 def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
     """Functions of the columns of ``base``: u(c·w)."""
-    whole = empty(base.values.shape[1])
+    whole = [empty(base.values.shape[1])]
     for name in (name for name in UNARY if name in operators):
         for c in (1.0, -1.0) if name == "exp" else scales if name in ("sin", "cos") else (1.0,):
-            whole = whole + _images(base, filled(composed(name), scaled(c, Expression.of(INSIDE))))
-    return whole
+            whole.append(_images(base, filled(composed(name), scaled(c, Expression.of(INSIDE)))))
+    return joined(whole)
 
 
 def _images(base: Dictionary, template: Expression) -> Dictionary:
     """The function of all columns of ``base``."""
-    return Dictionary(value_at(template, base.values), [_made(partial(filled, template), r) for r in base.recipes])
+    write = base.expression
+    return Dictionary(value_at(template, base.values), lambda j: filled(template, write(j)))
 
 
 def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 40_000) -> Dictionary:
@@ -186,17 +228,17 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
     inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales))
     small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3, limit=120)
-    whole = constant(variables) + monomials(variables, limit=2500) + inner + products(small, inner, limit=limit)
+    whole = [constant(variables), monomials(variables, limit=2500), inner, products(small, inner, limit=limit)]
     if d <= 2:
-        whole = whole + products(inner.head(80), inner.head(80), limit=6400)
-    return distinct(whole)
+        whole.append(products(inner.head(80), inner.head(80), limit=6400))
+    return distinct(*whole)
 
 
 def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
     """The simplest columns for sums, with one family of functions: greed errs less often among few."""
     monos = monomials(variables, max_total=2, limit=80)
     inner = distinct(functions(arguments(variables, limit=12), functions_used))
-    return distinct(constant(variables) + monos + inner + products(monos, inner, limit=4000))
+    return distinct(constant(variables), monos, inner, products(monos, inner, limit=4000))
 
 
 def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
@@ -211,7 +253,8 @@ def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
     leading = np.take_along_axis(table, np.argmax(table != 0.0, axis=1)[:, None], axis=1)[:, 0]
     table = table[leading > 0.0][:4000]
     p, q = (power_products(variables, np.maximum(sign * table, 0.0)) for sign in (1.0, -1.0))
-    return distinct(_sums_and_differences(q, p, [(i, i) for i in range(len(p))]))
+    every = np.arange(len(p))
+    return distinct(_sums_and_differences(q, p, (every, every)))
 
 
 def functional_factors(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
@@ -219,8 +262,8 @@ def functional_factors(variables: Sequence[Variable], operators: Sequence[str], 
     inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
     few = monomials(variables, max_total=1, choices=(-1, 1))
     left, right = constant(variables) + few, inner + products(few, inner.head(150), limit=3000)
-    pairs = list(itertools.product(range(len(left)), range(len(right))))[: limit // 2]
-    return distinct(inner + _sums_and_differences(left, right, pairs))
+    pairs = np.divmod(np.arange(min(limit // 2, len(left) * len(right))), max(1, len(right)))
+    return distinct(inner, _sums_and_differences(left, right, pairs))
 
 
 #: Functions scanned over a constant inside: u(c·w).
@@ -242,39 +285,55 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
     """Monomials times functions whose argument is scaled by a grid of constants."""
     d = len(variables)
     inner = arguments(variables, limit=8 if d == 1 else 14)
+    templates = [template for template in _SCANNED if respelled(template, operators) is not None]
     found = []
-    for w, recipe in zip(inner.values, inner.recipes, strict=True):
+    for k, w in enumerate(inner.values):
         size = float(np.abs(w).max())
-        if not np.isfinite(size) or not size > 0.0:
-            continue
-        for template in (t for t in _SCANNED if respelled(t, operators) is not None):
-            grid = (_CYCLES if template in _WAVES else _SIZES) / size
-            for c in grid.tolist():
-                found.append(_images(Dictionary(w[None], [recipe]), filled(template, Expression.of("mul", c, INSIDE))))
-    found = [image for image in found if np.isfinite(image.values).all()]
-    if not found:
-        return empty(len(variables[0].values))
-    scanned = Dictionary(
-        np.concatenate([image.values for image in found]), [r for image in found for r in image.recipes]
-    )
+        if np.isfinite(size) and size > 0.0:
+            argument = inner.expression(k)
+            found += [_scaled_images(template, argument, w, size) for template in templates]
+    scanned = joined(found) if found else empty(len(variables[0].values))
+    if not len(scanned):
+        return scanned
     small = monomials(variables, max_total=3 if d == 1 else 1, choices=(-3, -2, -1, 1, 2, 3))
-    return constant(variables) + small + scanned + products(small.head(6), scanned, limit=40_000)
+    return joined([constant(variables), small, scanned, products(small.head(6), scanned, limit=40_000)])
 
 
-def distinct(dictionary: Dictionary) -> Dictionary:
-    """Columns with finite values, each direction once: the first, which is the simplest, stays."""
-    values = dictionary.values
+def _scaled_images(template: Expression, argument: Expression, w: FloatArray, size: float) -> Dictionary:
+    """u(c·w) over the grid of the function, where all values are finite."""
+    grid = (_CYCLES if template in _WAVES else _SIZES) / size
+    values = value_at(template, np.multiply.outer(grid, w))
+    fine = np.isfinite(values).all(axis=1)
+    kept = grid[fine].tolist()
+    return Dictionary(values[fine], lambda j: filled(template, Expression.of("mul", kept[j], argument)))
+
+
+def distinct(*parts: Dictionary) -> Dictionary:
+    """All columns with finite values, each direction once: the first, which is the simplest, stays."""
+    first: dict[bytes, int] = {}
+    start = 0
+    for part in parts:
+        fine, keys = _directions(part.values)
+        width = len(keys) // max(1, len(fine))
+        for k, j in enumerate(fine.tolist()):
+            first.setdefault(keys[k * width : (k + 1) * width], start + j)
+        start += len(part)
+    # Dictionaries are large: columns go straight from the parts to where they stay.
+    places = np.fromiter(first.values(), np.intp, len(first))
+    values = np.empty((len(places), parts[0].values.shape[1]))
+    begin = end = start = 0
+    for part in parts:
+        begin, end = end, int(np.searchsorted(places, start + len(part)))
+        np.take(part.values, places[begin:end] - start, axis=0, out=values[begin:end], mode="clip")  # unbuffered
+        start += len(part)
+    write = _one_after_the_other(parts)
+    return Dictionary(values, lambda j: write(int(places[j])))
+
+
+def _directions(values: FloatArray) -> tuple[Places, bytes]:
+    """Columns that have a length, and their directions on a few rows, rounded, one after the other."""
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
-        spread = np.ptp(values, axis=1) if values.shape[1] else np.zeros(len(values))
-        fine = np.isfinite(lengths) & (lengths > 1e-100) & (lengths < 1e100)
-        unit = values[:, : min(8, values.shape[1])] / np.where(fine, lengths, 1.0)[:, None]
-    seen: set[bytes] = set()
-    keep = []
-    keys = np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0
-    for j in np.flatnonzero(fine & (spread >= 0.0)):
-        key = keys[j].tobytes()
-        if key not in seen:
-            seen.add(key)
-            keep.append(int(j))
-    return Dictionary(values[keep], [dictionary.recipes[j] for j in keep])
+        fine = np.flatnonzero((lengths > 1e-100) & (lengths < 1e100))  # a value that is not finite spoils its length
+        unit = values[fine, : min(8, values.shape[1])] / lengths[fine, None]
+    return fine, (np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0).tobytes()

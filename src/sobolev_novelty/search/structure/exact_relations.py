@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 import numpy as np
 
-from sobolev_novelty.algebra.writing import weighted_sum
+from sobolev_novelty.algebra.writing import ONE, weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
@@ -26,6 +25,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Variable,
     constant,
+    listed,
     monomials,
     products,
 )
@@ -100,11 +100,10 @@ def _phases(variables: Sequence[Variable]) -> Dictionary:
 
 def _sines(arguments: Sequence[Variable]) -> Dictionary:
     """1, and the sine and cosine of each argument."""
-    whole = constant(arguments)
-    for v, name in itertools.product(arguments, ("sin", "cos")):
-        recipe = partial(Expression.of, name, v.expression)
-        whole = whole + Dictionary(OPERATORS[name].value(v.values)[None], [recipe])
-    return whole
+    pairs = list(itertools.product(arguments, ("sin", "cos")))
+    expressions = [ONE, *(Expression.of(name, v.expression) for v, name in pairs)]
+    values = [np.ones_like(arguments[0].values), *(OPERATORS[name].value(v.values) for v, name in pairs)]
+    return listed(np.stack(values), expressions)
 
 
 def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:

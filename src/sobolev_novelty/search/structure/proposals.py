@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import UnitColumns, unit_columns
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.power_law import fit_power_law, simple_exponent
@@ -97,13 +99,14 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         yield [wrap(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
-        yield [wrap(form) for form in _monomial_sums(informative, t)]
+        yield [wrap(form) for form in _monomial_sums(informative, t, problem.n_threads)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     roots = [root(informative, t, wrap) for wrap, t in targets[:4]]
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
-        yield from solve(roots[0], problem.operators)
+<<<<<<< HEAD
+        yield from solve(roots[0], problem.operators, problem.n_threads)
     own, n_islands = problem.island
     n_reduced = 0
     for reduced in _in_turns([_explored(start, problem.operators) for start in roots]):
@@ -112,13 +115,19 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
             continue
         n_reduced += 1
         if n_reduced % n_islands == own:  # solving is what takes the time; islands deal it out
-            yield from solve(reduced, problem.operators)
+            yield from solve(reduced, problem.operators, problem.n_threads)
 
 
 def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:
     """One reduced problem of each search after the other, until all have ended; None where one needed a step more."""
     while searches:
         for explored in list(searches):
+=======
+        yield from solve(roots[0], problem.operators, problem.n_threads)
+    turns = [_explored(start, problem.operators) for start in roots]
+    while turns:
+        for explored in list(turns):
+>>>>>>> speed
             for reduced in explored:
                 yield reduced
                 if reduced is not None:
@@ -225,22 +234,24 @@ def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Va
     return [Variable(v.expression, v.values[:n_rows]) for v in variables]
 
 
-def _monomial_sums(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
+def _monomial_sums(variables: Sequence[Variable], t: FloatArray, n_threads: int) -> list[Expression]:
     """Sums of a few monomials."""
     few = _screen(variables)
-    return _additive_forms(constant(few) + monomials(few, limit=3000), t[:SCREEN_ROWS], n_terms=5)
+    return Screen.of(constant(few) + monomials(few, limit=3000), n_threads).forms(t[:SCREEN_ROWS], n_terms=5)
 
 
-def solve(reduced: Reduced, operators: Sequence[str]) -> Iterator[list[Expression]]:
+def solve(reduced: Reduced, operators: Sequence[str], n_threads: int = 1) -> Iterator[list[Expression]]:
     """Forms for one reduced problem, cheap and exact ones first."""
     if not np.ptp(reduced.target) > 1e-12 * np.abs(reduced.target).max():
         yield [reduced.wrap(Expression.of(float(reduced.target.mean())))]
         return
-    for batch in _solutions(reduced.variables, reduced.target, operators):
+    for batch in _solutions(reduced.variables, reduced.target, operators, n_threads):
         yield [reduced.wrap(form) for form in batch]
 
 
-def _solutions(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> Iterator[list[Expression]]:
+def _solutions(
+    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], n_threads: int
+) -> Iterator[list[Expression]]:
     d = len(variables)
     some = _screen(variables, FAMILY_ROWS)
     early = power_law(variables, t) + offset_power_law(variables, t) + sums(some, t[:FAMILY_ROWS], operators)
@@ -250,32 +261,43 @@ def _solutions(variables: Sequence[Variable], t: FloatArray, operators: Sequence
     few, t = _screen(variables), t[:SCREEN_ROWS]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        yield _product_forms(few, t, operators, algebraic)
-        yield _product_forms(few, t, operators, functional_factors(few, operators) + algebraic)
+        yield _product_forms(few, t, operators, algebraic, n_threads)
+        yield _product_forms(few, t, operators, functional_factors(few, operators) + algebraic, n_threads)
     if d > 4:
         return
     undone = _undone(t, operators)
     for family in FAMILIES:
-        simple = simple_dictionary(few, [name for name in family if name in operators])
+        simple = Screen.of(simple_dictionary(few, [name for name in family if name in operators]), n_threads)
         for wrap, u in undone[:4]:
-            yield [wrap(form) for form in _additive_forms(simple, u, n_terms=5)]
-    additive = additive_dictionary(few, operators)
+            yield [wrap(form) for form in simple.forms(u, n_terms=5)]
+    additive = Screen.of(additive_dictionary(few, operators), n_threads)
     for wrap, u in undone:
-        yield [wrap(form) for form in _additive_forms(additive, u, n_terms=4)]
-    if d <= 2:
-        yield _scanned_forms(few, t, operators)
-    yield _rational_forms(t, additive)
+        yield [wrap(form) for form in additive.forms(u, n_terms=4)]
+    if d <= 2:  # a constant inside a function, found on a grid; the loop's fit does the rest
+        yield Screen.of(scanned_dictionary(few, operators), n_threads).forms(t, n_terms=2, keep=6)
+    yield _rational_forms(t, additive.dictionary, n_threads)
 
 
-def _scanned_forms(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
-    """Forms with a constant inside a function, found on a grid; the loop's fit does the rest."""
-    dictionary = scanned_dictionary(variables, operators)
-    return _additive_forms(dictionary, t, n_terms=2, keep=6) if len(dictionary) else []
+@dataclass(frozen=True, slots=True, eq=False)
+class Screen:
+    """A dictionary whose columns are laid out once for any number of targets."""
 
+    dictionary: Dictionary
+    columns: UnitColumns
+    n_threads: int
 
-def _additive_forms(dictionary: Dictionary, t: FloatArray, *, n_terms: int, keep: int = 4) -> list[Expression]:
-    best = sorted(pursue(dictionary.values, t, n_terms=n_terms, exact=EXACT), key=lambda c: c.nmse)
-    return [fitted_sum(dictionary, _thinned(dictionary.values, t, found), t) for found in best[:keep]]
+    @classmethod
+    def of(cls, dictionary: Dictionary, n_threads: int) -> Screen:
+        """The dictionary, laid out."""
+        return cls(dictionary, unit_columns(dictionary.values, n_threads=n_threads), n_threads)
+
+    def forms(self, t: FloatArray, *, n_terms: int, keep: int = 4) -> list[Expression]:
+        """The best sums of a few columns."""
+        if not len(self.dictionary):
+            return []
+        found = pursue(self.columns, t, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
+        best = sorted(found, key=lambda c: c.nmse)[:keep]
+        return [fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t) for c in best]
 
 
 def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
@@ -289,14 +311,14 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
 
 
 def _product_forms(
-    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary
+    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary, n_threads: int
 ) -> list[Expression]:
     """Products c · Π fᵏ: sums in the logarithms."""
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
     nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
-    factors = Dictionary(factors.values[nonzero], [factors.recipes[j] for j in nonzero])
+    factors = factors.taken(nonzero)
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
     exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
@@ -307,7 +329,7 @@ def _product_forms(
         + [np.log(np.abs(v.values))[None] for v in simple]
         + [np.log(np.abs(factors.values)), powers_of_e.values]
     )
-    found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT)
+    found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = combination.columns
@@ -339,7 +361,7 @@ def _positive_side(factors: Dictionary, j: int) -> Expression:
     return Expression.of("neg", expression)
 
 
-def _rational_forms(t: FloatArray, additive: Dictionary) -> list[Expression]:
+def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list[Expression]:
     """P/Q from t = P − t·(Q − 1): linear in the coefficients of both."""
     base = additive.head(1500)
     if len(base) < 2:
@@ -348,7 +370,8 @@ def _rational_forms(t: FloatArray, additive: Dictionary) -> list[Expression]:
     # Column 0 is the constant, and t·1 would explain everything.
     both = np.concatenate([base.values, base.values[1:] * t])
     forms = []
-    for combination in sorted(pursue(both, t, n_terms=4, exact=EXACT), key=lambda c: c.nmse)[:4]:
+    found = pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)
+    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
         columns = _thinned(both, t, combination)
         b = least_squares(both[columns], t).tolist()
         above = [(c, base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]

@@ -1,0 +1,94 @@
+"""Matching pursuit over many columns: which of them would explain most, beside those already chosen.
+
+Ranking needs no more than single precision. The compiled kernel keeps the columns in a layout of its own and repeats
+what :func:`offers` says.
+
+Notation
+--------
+A *node* is a residual and the orthonormal basis of its chosen columns: the rows ``members[offsets[c]:offsets[c + 1]]``
+of ``directions``, the residual, scaled to unit length, first. Nodes share directions, so that each is multiplied once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.kernels.program import OffsetArray
+
+SingleArray = npt.NDArray[np.float32]
+
+#: Columns that keep less than this share of their energy outside the chosen ones are not told apart in single
+#: precision.
+MIN_FRESH = 1e-5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitColumns:
+    """Columns, their lengths, and the columns scaled to unit length in single precision.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_rows)
+    lengths : ndarray of shape (n_columns,)
+    single : float32 array
+        In the layout of the kernel in use; zeros in place of a column that has no length.
+    """
+
+    values: FloatArray
+    lengths: FloatArray
+    single: SingleArray
+
+    def is_usable(self, j: int) -> bool:
+        """Whether column ``j`` is finite and not zero."""
+        return bool(0.0 < self.lengths[j] < np.inf)
+
+    def unit(self, j: int) -> FloatArray:
+        """Column ``j``, scaled to unit length."""
+        return np.asarray(self.values[j] / self.lengths[j])
+
+
+def unit_columns(values: FloatArray) -> UnitColumns:
+    """The columns of a matrix of shape (n_columns, n_rows), scaled."""
+    with np.errstate(all="ignore"):
+        lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
+        usable = (lengths > 0.0) & (lengths < np.inf)
+        single = (values / np.where(usable, lengths, 1.0)[:, None]).astype(np.float32)
+    single[~usable] = 0.0
+    return UnitColumns(values, lengths, single)
+
+
+def offers(
+    columns: UnitColumns, directions: SingleArray, members: OffsetArray, offsets: OffsetArray, n_top: int
+) -> tuple[OffsetArray, SingleArray]:
+    """The columns that would take most of each node's residual energy, the largest gain first.
+
+    Returns
+    -------
+    places : int64 array of shape (n_nodes, n_top)
+        Indices of columns, of equal gains the smaller one first; -1 where no more columns gain anything.
+    gains : float32 array of the same shape
+        Shares of the residual's energy.
+    """
+    places, gains = no_offers(len(offsets) - 1, n_top)
+    along = columns.single @ directions.T
+    for c in range(len(offsets) - 1):
+        inner = along[:, members[offsets[c] : offsets[c + 1]]]
+        fresh = 1.0 - np.einsum("ij,ij->i", inner[:, 1:], inner[:, 1:])
+        gain = np.where(fresh > MIN_FRESH, inner[:, 0] ** 2 / np.maximum(fresh, np.float32(MIN_FRESH)), np.float32(0.0))
+        n = min(n_top, len(gain))
+        worst = np.partition(gain, len(gain) - n)[len(gain) - n] if n else np.float32(0.0)
+        above, equal = np.flatnonzero(gain > worst), np.flatnonzero(gain == worst)
+        top = np.concatenate([above, equal[: n - len(above)]])
+        top = top[np.lexsort((top, -gain[top]))]
+        top = top[gain[top] > 0.0]
+        places[c, : len(top)], gains[c, : len(top)] = top, gain[top]
+    return places, gains
+
+
+def no_offers(n_nodes: int, n_top: int) -> tuple[OffsetArray, SingleArray]:
+    """Arrays to be filled in."""
+    return np.full((n_nodes, n_top), -1, dtype=np.int64), np.zeros((n_nodes, n_top), dtype=np.float32)

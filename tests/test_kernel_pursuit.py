@@ -1,0 +1,104 @@
+"""Matching pursuit in the kernel: the compiled one offers what the NumPy one defines, for any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+from sobolev_novelty import kernels
+from sobolev_novelty.errors import KernelError
+from sobolev_novelty.kernels import numpy_pursuit
+from sobolev_novelty.kernels.backend import native
+
+needs_native = pytest.mark.skipif(native() is None, reason="the compiled kernel was not built")
+
+
+def nodes(rng: np.random.Generator, n_rows: int, n_nodes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Directions of nodes with bases of different sizes, the first of which they share."""
+    k = min(4, n_rows)
+    basis = np.linalg.qr(rng.normal(size=(n_rows, k)))[0].T
+    residuals = rng.normal(size=(n_nodes, n_rows))
+    residuals /= np.linalg.norm(residuals, axis=1)[:, None]
+    members: list[int] = []
+    offsets = [0]
+    for c in range(n_nodes):
+        members += [k + c, *range(c % (k + 1))]
+        offsets.append(len(members))
+    return np.concatenate([basis, residuals]).astype(np.float32), np.array(members), np.array(offsets)
+
+
+@needs_native
+@given(
+    st.integers(0, 10**6), st.integers(1, 150), st.integers(1, 70), st.integers(1, 5), st.integers(1, 12),
+    st.integers(1, 3),
+)  # fmt: skip
+def test_the_compiled_kernel_offers_the_columns_that_numpy_offers(
+    seed: int, n_columns: int, n_rows: int, n_nodes: int, n_top: int, n_threads: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(n_columns, n_rows)) * 10.0 ** rng.uniform(-8, 8, n_columns)[:, None]
+    values[rng.random(n_columns) < 0.1] = 0.0
+    values[rng.random(n_columns) < 0.1, 0] = np.inf
+    directions, members, offsets = nodes(rng, n_rows, n_nodes)
+    slow, fast = numpy_pursuit.unit_columns(values), kernels.unit_columns(values, n_threads=n_threads)
+    np.testing.assert_allclose(fast.lengths, slow.lengths, rtol=1e-12)
+    _, expected = numpy_pursuit.offers(slow, directions, members, offsets, n_top)
+    places, gains = kernels.offers(fast, directions, members, offsets, n_top=n_top, n_threads=n_threads)
+    # What a column keeps outside the basis is known to a few units of single precision.
+    inner = slow.single.astype(float) @ directions.T.astype(float)
+    for c in range(n_nodes):
+        own = inner[:, members[offsets[c] : offsets[c + 1]]]
+        fresh = 1.0 - np.sum(own[:, 1:] ** 2, axis=1)
+        if (np.abs(fresh - numpy_pursuit.MIN_FRESH) < 1e-5).any():
+            continue
+        np.testing.assert_allclose(gains[c], expected[c], rtol=1e-3, atol=1e-6)
+        assert (np.diff(gains[c]) <= 0.0).all()
+        exact = np.where(
+            fresh > numpy_pursuit.MIN_FRESH, own[:, 0] ** 2 / np.maximum(fresh, numpy_pursuit.MIN_FRESH), 0.0
+        )
+        chosen = places[c][places[c] >= 0]
+        assert len(set(chosen.tolist())) == len(chosen)
+        np.testing.assert_allclose(exact[chosen], gains[c][: len(chosen)], rtol=1e-3, atol=1e-6)
+
+
+@needs_native
+def test_offers_do_not_depend_on_the_number_of_threads_nor_do_equal_gains_change_places() -> None:
+    rng = np.random.default_rng(3)
+    values = np.tile(rng.normal(size=(150, 40)), (4, 1))  # every gain four times
+    directions, members, offsets = nodes(rng, 40, 6)
+    columns = kernels.unit_columns(values)
+    places, gains = kernels.offers(columns, directions, members, offsets, n_top=9)
+    for n_threads in (2, 3, 7):
+        again, same = kernels.offers(columns, directions, members, offsets, n_top=9, n_threads=n_threads)
+        np.testing.assert_array_equal(again, places)
+        np.testing.assert_array_equal(same, gains)
+    for row, gain in zip(places.tolist(), gains.tolist(), strict=True):
+        assert [j for _, j in sorted(zip(gain, row, strict=True), key=lambda pair: (-pair[0], pair[1]))] == row
+
+
+def test_columns_without_a_length_are_never_offered() -> None:
+    values = np.ones((3, 10))
+    values[0], values[1, 4] = 0.0, np.nan
+    columns = kernels.unit_columns(values)
+    places, gains = kernels.offers(columns, np.ones((1, 10)) / np.sqrt(10.0), [0], [0, 1], n_top=3)
+    assert places.tolist() == [[2, -1, -1]]
+    np.testing.assert_allclose(gains, [[1.0, 0.0, 0.0]], rtol=1e-6)
+    assert [columns.is_usable(j) for j in range(3)] == [False, False, True]
+
+
+@needs_native
+@pytest.mark.parametrize(
+    ("directions", "members", "offsets", "message"),
+    [
+        (np.ones((1, 9)), [0], [0, 1], "'panels' has the wrong shape"),
+        (np.ones((1, 10)), [1], [0, 1], "a direction that is not there"),
+        (np.ones((1, 10)), [0], [0, 0, 1], "has no residual"),
+    ],
+)
+def test_the_kernel_refuses_what_would_lead_outside_its_arrays(
+    directions: np.ndarray, members: list[int], offsets: list[int], message: str
+) -> None:
+    columns = kernels.unit_columns(np.ones((3, 10)))
+    with pytest.raises(KernelError, match=message):
+        kernels.offers(columns, directions, members, offsets, n_top=2)
