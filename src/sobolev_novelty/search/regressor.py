@@ -29,7 +29,7 @@ from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
+from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
 from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
     DEFAULT_OPERATORS,
@@ -49,6 +49,7 @@ from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.units import ToUser
+from sobolev_novelty.search.validation import MARGIN, Rows
 from sobolev_novelty.search.verdicts import term_verdicts
 
 if TYPE_CHECKING:
@@ -455,10 +456,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
         table = self._table(pool, data.variance)
-        chosen = pool[chosen_index(pool, table, rows, self.select)]
-        if self.select == "score":
-            better = better_baseline(chosen, plain, rows, result.n_evaluations) or chosen
-            chosen = next(candidate for candidate in pool if candidate.expression == better.expression)
+        chosen = pool[chosen_index(pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations)]
         kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
         self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
         self.choose([pool[i] is chosen for i in kept].index(True))
