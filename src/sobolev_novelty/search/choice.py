@@ -137,7 +137,7 @@ def chosen_index(
         candidate = candidates[index]
         if candidate.nmse < TRUSTED_NMSE or contest.is_best(candidate):
             return index
-        if n_lost >= N_CONTESTS or doubt(candidate.expression, rows):
+        if n_lost >= N_CONTESTS or candidate in baselines or doubt(candidate.expression, rows):
             continue
         if contest.is_won_by(candidate):
             return index

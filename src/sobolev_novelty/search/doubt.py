@@ -17,7 +17,7 @@ from sobolev_novelty.domains import Answer, check_domain
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.validation import Rows, averaged, held_out
+from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 #: A term that rests on fewer rows has to foretell those rows from the others; one that rests on one or two cannot.
@@ -144,4 +144,6 @@ def _step(slope: FloatArray, column: FloatArray) -> float:
 
 def _resolved(column: FloatArray) -> float:
     size = float(np.std(column))
+    if has_levels(column):  # what a law does between them nobody will ask
+        return math.inf
     return max(RESOLVED, GENTLE * _step(np.ones(len(column)), column) / size) if size > 0.0 else math.inf

@@ -18,8 +18,21 @@ IndexArray = npt.NDArray[np.intp]
 
 #: Share of an input's range by which a pole must at least lie outside. So far out predictions do not warn either.
 MARGIN = 0.05
+#: Rows for each value of an input that takes a few values only.
+ROWS_PER_LEVEL = 10
 #: Folds of a cross-validation.
 N_FOLDS = 5
+
+
+def has_levels(column: FloatArray) -> bool:
+    """Whether an input takes a few values only, each in many rows: codes, counts, grades.
+
+    Examples
+    --------
+    >>> has_levels(np.repeat([1.0, 2.0, 3.0], 20)), has_levels(np.linspace(0.0, 1.0, 60))
+    (True, False)
+    """
+    return len(np.unique(column)) * ROWS_PER_LEVEL <= len(column)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +64,8 @@ class Rows:
     def tails(self) -> FloatArray:
         """How far each input may go on beyond its least and its largest value, shape (2, n_features).
 
-        The mean excess of the √n most extreme values over the last of them: new rows exceed the range by as much.
+        The mean excess of the √n most extreme values over the last of them: new rows exceed the range by as much. An
+        input with levels does not go on.
         """
         k = max(2, math.isqrt(len(self.X)))
         ordered = np.sort(self.X, axis=0)
@@ -67,7 +81,8 @@ class Rows:
         """
         low, high = [self.X.min(axis=0), self.X.max(axis=0)] if self.box is None else self.box
         margin = np.maximum(MARGIN * (high - low), np.zeros((2, 1)) if reach is None else reach)
-        margin = np.where([name in widened for name in self.names], margin, 0.0)
+        goes_on = [name in widened and not has_levels(x) for name, x in zip(self.names, self.X.T, strict=True)]
+        margin = np.where(goes_on, margin, 0.0)
         lower = np.where(low >= 0.0, np.maximum(low - margin[0], 0.5 * low), low - margin[0])
         upper = np.where(high <= 0.0, np.minimum(high + margin[1], 0.5 * high), high + margin[1])
         return Sample(np.ascontiguousarray(np.array([lower, upper]).T), self.names)
