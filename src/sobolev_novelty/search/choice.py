@@ -20,7 +20,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.search.doubt import doubt
-from sobolev_novelty.search.engine import Candidate
+from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.validation import IndexArray, Rows, Validation, cross_validated, lead, rim_errors
@@ -108,6 +108,7 @@ def chosen_index(
     *,
     baselines: Sequence[Candidate] = (),
     n_tried: int = 1,
+    deadline: Deadline | None = None,
 ) -> int:
     """The row of the table of equations that a rule chooses.
 
@@ -122,6 +123,8 @@ def chosen_index(
         Those of the candidates that nobody searched for. With the rule "score" the others have to beat them.
     n_tried : int
         Forms that the search has fitted.
+    deadline : Deadline, optional
+        When it is over the first of the ranking is taken, unless rows are few: there the judgement is quick.
     """
     if callable(select):
         index = select(table)
@@ -135,9 +138,11 @@ def chosen_index(
     n_lost = 0
     for index in order:
         candidate = candidates[index]
+        if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
+            return order[0]
         if candidate.nmse < TRUSTED_NMSE or contest.is_best(candidate):
             return index
-        if n_lost >= N_CONTESTS or candidate in baselines or doubt(candidate.expression, rows):
+        if n_lost >= N_CONTESTS or candidate in baselines or doubt(candidate.expression, rows, deadline):
             continue
         if contest.is_won_by(candidate):
             return index

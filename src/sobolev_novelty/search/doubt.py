@@ -16,6 +16,7 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.domains import Answer, check_domain
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
@@ -34,7 +35,7 @@ RUNAWAY = 10.0
 MAX_BOXES = 1000
 
 
-def doubt(expression: Expression, rows: Rows) -> str:
+def doubt(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> str:
     """Why an equation is not to be trusted beyond its rows, as a sentence; empty where nothing speaks against it.
 
     Examples
@@ -48,19 +49,25 @@ def doubt(expression: Expression, rows: Rows) -> str:
     ('The term exp(60*x0) rests on 1.1 rows.', '')
     """
     found = _doubtful_term(expression, rows)
-    if not found and has_pole(expression, rows):
+    if not found and has_pole(expression, rows, deadline):
         return "A pole lies within the range of the inputs, or just beyond."
     return found
 
 
-def has_pole(expression: Expression, rows: Rows) -> bool:
+def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> bool:
     """Whether a problem is certain within the range of the inputs, or just beyond it.
 
-    Beyond: each input alone as far as its tail goes on, or all of them together by a margin.
+    Beyond: each input alone, or all of them together, as far as their tails go on. When the time is over the boxes that
+    are left are not looked at.
     """
     boxes = [rows.corners(), rows.corners(widened=rows.names, reach=rows.tails)]
     boxes += [rows.corners(widened=(name,), reach=rows.tails) for name in expression.variables]
-    return any(check_domain(expression, box, max_boxes=MAX_BOXES).answer is Answer.CERTAIN for box in boxes)
+    for box in boxes:
+        if deadline is not None and deadline.is_over:
+            return False
+        if check_domain(expression, box, max_boxes=MAX_BOXES).answer is Answer.CERTAIN:
+            return True
+    return False
 
 
 def effective_rows(c: FloatArray, weights: FloatArray | None = None) -> float:

@@ -6,6 +6,7 @@ import math
 import os
 import time
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,21 +35,19 @@ from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
     DEFAULT_OPERATORS,
     Candidate,
-    Deadline,
     Engine,
     GuessSource,
     Problem,
     SobolevGuidance,
     UserTerms,
 )
-from sobolev_novelty.search.final_fit import polished, relative_error
+from sobolev_novelty.search.finish import Clock, TrainingTable
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
 from sobolev_novelty.search.preparation import Prepared, prepare
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
-from sobolev_novelty.search.units import ToUser
 from sobolev_novelty.search.validation import MARGIN, Rows
 from sobolev_novelty.search.verdicts import term_verdicts
 
@@ -190,38 +189,46 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None, callback: Callback | None
     ) -> SymbolicRegressor:
+        begin = time.monotonic()
         refuse_dask(X, "X")
         refuse_dask(y, "y")
         check_select(self.select)
         _refuse_several_targets(y)
+        budget = self._budget()
         target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
         weights = None if sample_weight is None else _checked_weights(sample_weight, X)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        prepared = prepare(X, y, weights, rng)
+        memory = self._remembered(X, y, weights)
+        if memory.state is None:
+            prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds).search)
+            memory = replace(memory, prepared=prepared)
+        prepared, rng = memory.prepared, memory.rng
         names = self._names()
         source = self.guesses if isinstance(self.guesses, GuessSource) else None
         seeder = seeding_engine(self.guesses)
         own: Any = () if source is not None or seeder is not None else self.guesses or ()
         guesses = [*previous, *(as_expression(guess, names) for guess in own)]
-        budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
             if saved.equations:  # the run before had its seeds
                 seeder = source = None
+        clock = Clock(begin, budget.seconds, 0 if prepared.is_complete else len(y))
         problem = self._problem(prepared, guesses, "y" if target is None else str(target))
         counts, n_own = {}, len(problem.guesses)
         if source is not None:
-            problem, budget = _with_guesses_of(source, problem, budget, rng)
+            found = source.guesses(replace(problem, deadline=clock.search), rng)
+            problem = replace(problem, guesses=(*problem.guesses, *found))
             counts = {"guesses given": len(problem.guesses) - n_own}
         callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
-        result = self._search(problem, budget, rng, saved, problem.user.written, seeder=seeder, callbacks=callbacks)
+        result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=callbacks)
         self.counts_ = counts | result.counts
-        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem)
+        table = TrainingTable(X, y, weights, names, prepared.n_rows, prepared.is_complete)
+        self._store(result, table, prepared, problem, clock)
+        self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
             saved.write(result, problem.user.written)
             self.n_evaluations_ += saved.n_evaluations
@@ -403,14 +410,14 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         problem: Problem,
         budget: Budget,
-        rng: np.random.Generator,
+        memory: _Memory,
         saved: Checkpoint | None,
-        written: ToUser,
+        clock: Clock,
         *,
         seeder: str | None,
         callbacks: Sequence[Callback] = (),
     ) -> SearchResult:
-        engine = self._engine()
+        engine, rng, written = self._engine(), memory.rng, problem.user.written
         if np.ptp(problem.y) == 0.0:
             constant = Expression.of(float(problem.y[0]))
             front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
@@ -418,11 +425,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         with live_display(self.verbose, written, budget) as show:
             told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
             n_jobs = _n_threads(self.n_jobs)
-            if seeder is None:
-                return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=told)
+            options: dict[str, Any] = {"callbacks": told, "n_jobs": n_jobs, "deadline": clock.search}
+            if seeder is None or memory.state is not None:
+                return run(problem, engine, budget, rng, state=memory.state, **options)
             seeding = seed(problem, seeder, budget, rng, n_jobs=n_jobs, callbacks=told)
             problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
-            result = run(problem, engine, seeding.budget, rng, n_jobs=n_jobs, callbacks=told)
+            result = run(problem, engine, seeding.budget, rng, **options)
             return seeding.added_to(result)
 
     def _engine(self) -> Engine[Any]:
@@ -439,24 +447,39 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             engine.guidance = SobolevGuidance()
         return engine
 
-    def _store(self, result: SearchResult, data: _Data, prepared: Prepared, problem: Problem) -> None:
+    def _remembered(self, X: FloatArray, y: FloatArray, weights: FloatArray | None) -> _Memory:
+        """The memory of the last fit where a warm start goes on from it; otherwise an empty one."""
+        data = zlib.crc32(np.ascontiguousarray(X).tobytes(), zlib.crc32(y.tobytes()))
+        data = data if weights is None else zlib.crc32(weights.tobytes(), data)
+        settings = {k: v for k, v in self.get_params().items() if k not in ("budget", "timeout", "verbose", "n_jobs")}
+        key = (data, X.shape, repr(settings))
+        memory: _Memory | None = getattr(self, "_memory_", None)
+        if self.warm_start and memory is not None and memory.key == key:
+            return memory
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        return _Memory(key, None, rng, None)  # type: ignore[arg-type]  # the rows are prepared next
+
+    def _store(
+        self, result: SearchResult, data: TrainingTable, prepared: Prepared, problem: Problem, clock: Clock
+    ) -> None:
         from sobolev_novelty.render.equation_table import EquationTable
 
-        written = problem.user.written
-        candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
+        limit = problem.max_complexity
+        candidates = data.rated_front(result.front.candidates, problem.user.written, limit, clock.polish)
         self._sample_ = prepared_table(prepared, self.n_features_in_)
         self._target_, self._weights_ = prepared.y, prepared.weights
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_)
-        plain = [data.rated(e, math.nan, False) for e in baselines(rows, problem.max_complexity, problem.operators)]
+        plain = [data.rated(e, clock.polish) for e in baselines(rows, limit, problem.operators)]
         front = ParetoFront().including_all([*candidates, *plain])
         pool = list(front)
         if not callable(self.select):
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
         table = self._table(pool, data.variance)
-        chosen = pool[chosen_index(pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations)]
+        tried = {"baselines": plain, "n_tried": result.n_evaluations, "deadline": clock.choice}
+        chosen = pool[chosen_index(pool, table, rows, self.select, **tried)]
         kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
         self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
         self.choose([pool[i] is chosen for i in kept].index(True))
@@ -516,37 +539,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Data:
-    """All training rows, the names the equations use, and how many of the rows are distinct."""
+class _Memory:
+    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
 
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray | None
-    names: tuple[str, ...]
-    n_rows: int
-
-    @property
-    def variance(self) -> float:
-        centre = np.average(self.y, weights=self.weights)
-        return float(np.average((self.y - centre) ** 2, weights=self.weights))
-
-    def rated(self, expression: Expression, nmse: float, is_complete: bool) -> Candidate:
-        """The candidate on all rows; where the search saw only some of them, its constants are polished first."""
-        if not is_complete:
-            expression = polished(expression, self.X, self.y, self.weights, self.names)
-            nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
-        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
-
-
-def _with_guesses_of(
-    source: GuessSource, problem: Problem, budget: Budget, rng: np.random.Generator
-) -> tuple[Problem, Budget]:
-    """The problem with the source's guesses behind the user's own, and what the wait left of the budget."""
-    begin = time.monotonic()
-    found = tuple(source.guesses(replace(problem, deadline=Deadline.after(budget.seconds)), rng))
-    if budget.seconds is not None:
-        budget = replace(budget, seconds=max(budget.seconds - (time.monotonic() - begin), 1e-3))
-    return replace(problem, guesses=(*problem.guesses, *found)), budget
+    key: tuple[object, ...]
+    prepared: Prepared
+    rng: np.random.Generator
+    state: Any
 
 
 def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
