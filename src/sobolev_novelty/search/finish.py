@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sobolev_novelty import kernels
+from sobolev_novelty.algebra.spelling import spelled
+from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import base_score
@@ -20,6 +23,9 @@ CHOICE_SECONDS, CHOICE_SHARE = 0.25, 0.1
 SECONDS_PER_ROW, POLISH_SHARE = 4e-6, 0.25
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
+#: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
+SAME_VALUE = 1e-12
+SPELLED_ROWS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +118,28 @@ class TrainingTable:
         ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
         found = [self.rated(written(c.expression), deadline, c.nmse) for c in ranked]
         return sorted((c for c in found if c.complexity <= max_complexity), key=lambda c: c.complexity)
+
+    def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
+        """The candidate in the words of a person, with the same values at the rows."""
+        some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
+        X = np.ascontiguousarray(self.X[some].T)
+
+        def values(e: Expression) -> FloatArray:
+            with np.errstate(all="ignore"):
+                return np.asarray(kernels.derivatives(kernels.compile_programs([e], self.names), X)[0, 0])
+
+        before = values(candidate.expression)
+        if not np.isfinite(before).all():
+            return candidate
+        largest = float(np.max(np.abs(before)))
+
+        def agrees(e: Expression) -> bool:
+            return bool((np.abs(values(e) - before) <= SAME_VALUE * largest).all())
+
+        allowed = frozenset(operators)
+        positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
+        found = respelled(spelled(candidate.expression, agrees, positive), allowed)
+        if found is None or found.complexity > max_complexity or not agrees(found):
+            return candidate
+        score = base_score(candidate.nmse, found.complexity, self.n_rows)
+        return Candidate(candidate.form, found, candidate.nmse, score)

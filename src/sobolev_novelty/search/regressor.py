@@ -478,11 +478,19 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
         table = self._table(pool, data.variance)
-        tried = {"baselines": plain, "n_tried": result.n_evaluations, "deadline": clock.choice}
-        chosen = pool[chosen_index(pool, table, rows, self.select, **tried)]
-        kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
-        self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
-        self.choose([pool[i] is chosen for i in kept].index(True))
+        index = chosen_index(
+            pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
+        )
+        chosen = pool[index]
+        kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
+        written = [c if clock.choice.is_over else data.as_written(c, problem.operators, limit) for c in kept]
+        order = sorted(range(len(kept)), key=lambda i: (written[i].complexity, -written[i].nmse))
+        rows_of = {id(c): i for i, c in enumerate(pool)}
+        shown = table.iloc[[rows_of[id(kept[i])] for i in order]].reset_index(drop=True)
+        for column in ("complexity", "score", "expression"):
+            shown[column] = [getattr(written[i], column) for i in order]
+        self.equations_ = EquationTable(shown)
+        self.choose(order.index(0))
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
