@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import expressions
 
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.evaluation import evaluate
@@ -13,6 +12,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate
 from sobolev_novelty.search.finish import TrainingTable
+from strategies import expressions
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 4)) * [1.0, 0.4, 1.0, 1.0]
 NAMES = ("x0", "x1", "x2", "x3")

@@ -9,11 +9,13 @@ a row given twice are then the same problem, and the order of the rows does not 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.scoring import merged_rows
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.units import Units
@@ -62,6 +64,12 @@ class Prepared:
     units: Units
     X_user: FloatArray
 
+    def table(self, n_features: int) -> FloatArray:
+        """The rows of the search with all of the user's columns; those not searched on are 0."""
+        table = np.zeros((self.sample.n_samples, n_features))
+        table[:, list(self.columns)] = self.X_user.T
+        return table
+
 
 def prepare(
     X: FloatArray,
@@ -103,6 +111,26 @@ def prepare(
     sample = Sample(units.applied(searched, names), names)
     chosen = tuple(int(k) for k in columns)
     return Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
+
+
+def refuse_several_targets(y: Any) -> None:
+    """Refuse a target of several columns."""
+    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
+    if len(shape) == 2 and shape[1] > 1:
+        raise ParameterError(
+            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
+            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
+        )
+
+
+def checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
+    """Weights of the rows, none of them negative, not all zero."""
+    from sklearn.utils.validation import _check_sample_weight
+
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
+    if (weights < 0.0).any() or not (weights > 0.0).any():
+        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
+    return weights
 
 
 def chosen_columns(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
@@ -44,8 +44,9 @@ from sobolev_novelty.search.engine import (
 from sobolev_novelty.search.finish import Clock, TrainingTable
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
-from sobolev_novelty.search.preparation import Prepared, prepare
+from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
+from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.validation import MARGIN, Rows
@@ -109,6 +110,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
         with the 95 % interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the
         model.
+    rivals_ : DataFrame
+        The chosen equation and those that the training rows cannot tell from it: held-out error within one standard
+        error, other predictions. Looked for on first use among the front and the best other fits.
+    alike_inputs_ : tuple of str
+        A sentence for each set of inputs that the training rows cannot tell apart: one a function of the other, or all
+        on a curve.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
     counts_ : dict
@@ -193,13 +200,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_dask(X, "X")
         refuse_dask(y, "y")
         check_select(self.select)
-        _refuse_several_targets(y)
+        refuse_several_targets(y)
         budget = self._budget()
         target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
-        weights = None if sample_weight is None else _checked_weights(sample_weight, X)
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         memory = self._remembered(X, y, weights)
         if memory.state is None:
             prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds).search)
@@ -291,6 +298,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.expression_ = self._equation(index)
         self.equations_["chosen"] = np.arange(len(self.equations_)) == index % len(self.equations_)
         self._verdicts_: pd.DataFrame | None = None
+        self._rivals_: pd.DataFrame | None = None
         return self
 
     def novelty_report(self, X: Any = None, y: Any = None, index: int | None = None) -> NoveltyReport:
@@ -328,6 +336,24 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X, y, weights = self._rows(None, None)
             self._verdicts_ = term_verdicts(self.expression_, X, y, weights, self._names())
         return self._verdicts_
+
+    @property
+    def rivals_(self) -> pd.DataFrame:
+        """Equations of equal standing on the training rows; see the class."""
+        from sobolev_novelty.render.equation_table import EquationTable
+
+        X, y, weights = self._rows(None, None)
+        if self._rivals_ is None:
+            others = [*self.equations_["expression"], *map(self._written_, self._leaders_)]
+            rows = Rows(X, y, weights, self._names(), self._ranges_)
+            self._rivals_ = EquationTable(rivals(self.expression_, others, rows))
+        return self._rivals_
+
+    @property
+    def alike_inputs_(self) -> tuple[str, ...]:
+        """Which inputs the training rows cannot tell apart, in sentences; see the class."""
+        X, y, weights = self._rows(None, None)
+        return alike_inputs(Rows(X, y, weights, self._names()))
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
         """Rows that were given, or those of the search with target and weights."""
@@ -371,7 +397,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return dict(super()._repr_mimebundle_(**kwargs))
         from sobolev_novelty.search.display import model_html
 
-        return {"text/plain": repr(self), "text/html": model_html(self.equations_, self.expression_, self.stop_reason_)}
+        notes = [self.stop_reason_]
+        if hasattr(self, "_sample_"):
+            n = len(self.rivals_) - 1
+            notes += [f"{n} other equations fit these rows as well: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
+        html = model_html(self.equations_, self.expression_, " ".join(notes))
+        return {"text/plain": repr(self), "text/html": html}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
@@ -466,7 +497,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         limit = problem.max_complexity
         candidates = data.rated_front(result.front.candidates, problem.user.written, limit, clock.polish)
-        self._sample_ = prepared_table(prepared, self.n_features_in_)
+        self._sample_ = prepared.table(self.n_features_in_)
         self._target_, self._weights_ = prepared.y, prepared.weights
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
@@ -491,6 +522,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shown[column] = [getattr(written[i], column) for i in order]
         self.equations_ = EquationTable(shown)
         self.choose(order.index(0))
+        self._leaders_, self._written_ = [c.expression for c in result.leaders], problem.user.written
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
@@ -554,29 +586,6 @@ class _Memory:
     prepared: Prepared
     rng: np.random.Generator
     state: Any
-
-
-def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
-    """The rows of the search with all of the user's columns; those not searched on are 0."""
-    table = np.zeros((prepared.sample.n_samples, n_features))
-    table[:, list(prepared.columns)] = prepared.X_user.T
-    return table
-
-
-def _refuse_several_targets(y: Any) -> None:
-    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
-    if len(shape) == 2 and shape[1] > 1:
-        raise ParameterError(
-            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
-            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
-        )
-
-
-def _checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
-    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
-    if (weights < 0.0).any() or not (weights > 0.0).any():
-        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
-    return weights
 
 
 def _n_threads(n_jobs: int | None) -> int:
