@@ -14,7 +14,7 @@ import pytest
 import sobolev_novelty as sn
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search import regressor
+from sobolev_novelty.search import cores
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.genetic import Genetic
 from sobolev_novelty.search.island import ProcessLink
@@ -73,7 +73,7 @@ def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatc
             os.kill(links[0]._process.pid, signal.SIGKILL)
         return False
 
-    monkeypatch.setattr(regressor, "ProcessLink", opened)
+    monkeypatch.setattr(cores, "ProcessLink", opened)
     found = model(quick(), n_jobs=2).fit(X, HARD, callback=kill_once)
     assert len(links) == 2
     assert found.n_evaluations_ >= 1300
@@ -82,7 +82,7 @@ def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatc
 
 def test_no_process_is_left_when_the_search_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     links: list[ProcessLink] = []
-    monkeypatch.setattr(regressor, "ProcessLink", lambda spec: links.append(ProcessLink(spec)) or links[-1])
+    monkeypatch.setattr(cores, "ProcessLink", lambda spec: links.append(ProcessLink(spec)) or links[-1])
     model(quick(), islands=3, budget=sn.Budget(max_evaluations=300)).fit(X, HARD)
     assert len(links) == 2
     assert all(link._process.poll() is not None for link in links)

@@ -68,9 +68,14 @@ def merged_rows(
     w = np.ones(len(y)) if weights is None else weights
     kept = w > 0.0
     table = np.column_stack([X[kept], y[kept]]) + 0.0  # -0.0 and 0.0 are one value
-    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-    joint = np.bincount(inverse.reshape(-1), weights=w[kept], minlength=len(distinct))
+    order = np.argsort(table[:, 0], kind="stable")
+    if len(table) and (np.diff(table[order, 0]) == 0.0).any():  # sorting one column is much faster than sorting rows
+        order = np.lexsort(table.T[::-1])
+    table, w = table[order], w[kept][order]
+    starts = np.flatnonzero(np.r_[True, (np.diff(table, axis=0) != 0.0).any(axis=1)]) if len(table) else np.arange(0)
+    joint = np.add.reduceat(w, starts) if len(starts) else w
     joint = joint / joint.mean()
+    distinct = table[starts]
     return distinct[:, :-1], distinct[:, -1], None if np.ptp(joint) < 1e-12 else joint
 
 

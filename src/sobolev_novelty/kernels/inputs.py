@@ -90,4 +90,4 @@ def _as_float(values: Any, name: str) -> FloatArray:
     if array.dtype.kind not in "fiub":
         raise DataError(f"'{name}' must hold real numbers. Got dtype {array.dtype}.")
     # Memory that came over a network need not lie where a double may.
-    return np.require(array, dtype=np.float64, requirements="CA")
+    return np.require(array, dtype=np.float64, requirements=["C", "A"])

@@ -20,6 +20,7 @@ from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import combine, factor
+from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.fits import relative_loss
 from sobolev_novelty.search.forms import Form, split_form
 
@@ -53,15 +54,23 @@ def relative_error(
 
 
 def polished(
-    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
-) -> Expression:
-    """The expression with its constants fitted to all rows, or as it was where that is not better.
+    expression: Expression,
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    names: tuple[str, ...],
+    *,
+    deadline: Deadline | None = None,
+) -> tuple[Expression, float]:
+    """The expression with its constants fitted to all rows, or as it was where that is not better; and its NMSE.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
     names : tuple of str
         Names of the columns.
+    deadline : Deadline, optional
+        No further step is begun when the time is over.
     """
     form = split_form(expression)
     root = None if weights is None else np.sqrt(weights)
@@ -69,6 +78,8 @@ def polished(
     terms = form.terms
     coefficients = np.zeros(len(terms))
     for k in range(N_STEPS):
+        if deadline is not None and deadline.is_over:
+            break
         step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root=root, names=names)
         if step is None:
             break
@@ -81,7 +92,7 @@ def polished(
             best, best_error = trial, error
         if gain < CONVERGED and (k > 0 or form.n_free == 0):  # the first step is linear: the constants are yet to move
             break
-    return best
+    return best, best_error
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

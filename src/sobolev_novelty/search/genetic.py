@@ -12,7 +12,9 @@ also tried without their weakest low-novelty term.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +26,7 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings, split_form
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
@@ -56,14 +58,31 @@ class StructuralForms:
     n_taken: int = 0
     is_exhausted: bool = False
     _batches: Iterator[list[Expression]] | None = None
+    _worker: ThreadPoolExecutor | None = None
+    _under_way: Future[list[Expression] | None] | None = None
 
-    def next(self) -> list[Expression]:
-        """The next batch; empty when there is nothing more."""
+    def next(self, deadline: Deadline | None = None) -> list[Expression]:
+        """The next batch; empty when there is nothing more, or when the time is over before it is ready.
+
+        A batch cannot be interrupted and may take a second on a busy machine: with a deadline a thread works on it, and
+        what comes too late is handed out by a search that goes on from here.
+        """
         if self._batches is None:
             self._batches = structural_forms(self.problem, np.random.default_rng(self.seed))
             for _ in range(self.n_taken):
                 next(self._batches, None)
-        batch = None if self.is_exhausted else next(self._batches, None)
+        if self.is_exhausted:
+            return []
+        if deadline is None or deadline.remaining == math.inf:
+            batch = next(self._batches, None) if self._under_way is None else self._under_way.result()
+        else:
+            self._worker = self._worker or ThreadPoolExecutor(1, "structural forms")
+            self._under_way = self._under_way or self._worker.submit(next, self._batches, None)
+            try:
+                batch = self._under_way.result(deadline.remaining)
+            except TimeoutError:
+                return []
+        self._under_way = None
         self.is_exhausted = batch is None
         self.n_taken += 1
         return batch or []
@@ -73,7 +92,7 @@ class StructuralForms:
 
     def __setstate__(self, state: tuple[Problem, int, int, bool]) -> None:
         self.problem, self.seed, self.n_taken, self.is_exhausted = state
-        self._batches = None
+        self._batches = self._worker = self._under_way = None
 
 
 @dataclass(slots=True)
@@ -172,7 +191,7 @@ class Genetic(Engine[GeneticState]):
         """Forms to be fitted next."""
         forms: list[Expression] = []
         if state.structural is not None and self._is_turn_of_structure(state):
-            forms += state.structural.next()
+            forms += state.structural.next(state.problem.deadline)
         forms += self._rewritten(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):

@@ -15,7 +15,7 @@ import struct
 import subprocess
 import sys
 import threading
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.islands import Reply, Report, Spec, serve
@@ -23,14 +23,14 @@ from sobolev_novelty.search.islands import Reply, Report, Spec, serve
 _LENGTH = struct.Struct("<Q")
 
 
-def write(stream: BinaryIO, value: Any) -> None:
+def write(stream: IO[bytes], value: Any) -> None:
     """One value, with its length before it."""
     content = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
     stream.write(_LENGTH.pack(len(content)) + content)
     stream.flush()
 
 
-def read(stream: BinaryIO) -> Any:
+def read(stream: IO[bytes]) -> Any:
     """The next value; EOFError at the end, and where the other side died in the middle of one."""
     head = stream.read(_LENGTH.size)
     if len(head) < _LENGTH.size:

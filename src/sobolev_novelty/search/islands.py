@@ -23,7 +23,7 @@ import numpy as np
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.engine import Candidate, Engine, Problem
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem
 from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchProgress, SearchResult, run
 
@@ -247,6 +247,7 @@ def run_islands(
     opened: Callable[[Spec], Link],
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
+    deadline: Deadline | None = None,
 ) -> SearchResult:
     """Search on several islands; the arguments of :func:`~sobolev_novelty.search.loop.run`, and where islands run.
 
@@ -269,7 +270,7 @@ def run_islands(
     try:
         result = run(
             parts[0], engine, shares[0], np.random.default_rng(seeds[0]), n_jobs=n_jobs,
-            callbacks=[of_all(callback) for callback in callbacks], visitors=islands.exchange,
+            callbacks=[of_all(callback) for callback in callbacks], visitors=islands.exchange, deadline=deadline,
         )  # fmt: skip
         if not result.stop_reason.startswith(("Interrupted", "A callback")):
             with contextlib.suppress(KeyboardInterrupt):

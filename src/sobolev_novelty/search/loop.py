@@ -27,6 +27,7 @@ from sobolev_novelty.search.front import ParetoFront, select
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
+MIN_BATCH = 4
 #: Evaluations and rounds granted after the first exact fit, to find a simpler equivalent; the engine must have seen it.
 GRACE_EVALUATIONS = 512
 GRACE_ROUNDS = 2
@@ -124,6 +125,8 @@ class SearchResult:
         The best of all fits, on the front or not, best first.
     counts : dict
         What else the engine counted.
+    state : State, optional
+        What the engine remembers at the end: a further search may go on from it.
     """
 
     front: ParetoFront
@@ -133,6 +136,7 @@ class SearchResult:
     stop_reason: str
     leaders: tuple[Candidate, ...] = ()
     counts: dict[str, Any] = field(default_factory=dict)
+    state: Any = None
 
     @property
     def best(self) -> Candidate | None:
@@ -149,6 +153,8 @@ def run(
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
     visitors: Visitors | None = None,
+    state: S | None = None,
+    deadline: Deadline | None = None,
 ) -> SearchResult:
     """Search until the budget is spent, the fit is exact, or the engine has nothing more to propose.
 
@@ -163,6 +169,10 @@ def run(
         Called with a :class:`SearchProgress` after each round; one that returns True ends the search.
     visitors : callable, optional
         Called in the same way; the forms it returns are fitted and observed with the next round; None ends the search.
+    state : State, optional
+        That of an earlier search for the same problem with the same engine, to go on from.
+    deadline : Deadline, optional
+        Where part of the budget's time is needed for something else.
 
     Examples
     --------
@@ -175,8 +185,11 @@ def run(
     >>> result.best.nmse < 1e-20
     True
     """
-    problem = replace(problem, deadline=Deadline.after(budget.seconds, budget.clock), n_threads=max(1, n_jobs))
-    search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found)
+    ends = Deadline.after(budget.seconds, budget.clock)
+    if deadline is not None and deadline.remaining < ends.remaining:
+        ends = deadline
+    problem = replace(problem, deadline=ends, n_threads=max(1, n_jobs))
+    search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found, state=state)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
         with np.errstate(all="ignore"):
@@ -194,13 +207,17 @@ def run(
         search.stop_reason,
         leaders,
         search.counts,
+        search.state,
     )
 
 
 def _rounds(
     search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate], visitors: Visitors | None
 ) -> None:
-    state = engine.start(search.problem, rng)
+    state = engine.start(search.problem, rng) if search.state is None else search.state
+    if hasattr(state, "problem"):  # the deadline of an earlier search is over
+        state.problem = search.problem
+    search.state = state
     search.counts = state.counts
     search.check_budget()
     while not search.stop_reason:
@@ -216,6 +233,7 @@ def _rounds(
         if state.trials and not search.stop_reason:
             trials, state.trials = state.trials, []
             state = engine.observe(state, search.evaluate(trials))
+        search.state = state
         search.n_novelty_calls, search.counts = state.n_novelty_calls, state.counts
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
@@ -234,8 +252,10 @@ class _Search:
     n_jobs: int
     callbacks: tuple[Callback, ...]
     as_found: bool = False
+    state: Any = None
     front: ParetoFront = field(default_factory=ParetoFront)
     stop_reason: str = ""
+    seconds_per_form: float = 0.0
     n_proposed: int = 0
     n_evaluations: int = 0
     n_novelty_calls: int = 0
@@ -271,12 +291,21 @@ class _Search:
         """Scored candidates, one per proposal in the order given; those the budget did not reach are left out."""
         scored: list[Candidate] = []
         forms = iter(proposals)
-        while not self.stop_reason and (batch := list(islice(forms, BATCH))):
+        while not self.stop_reason and (batch := list(islice(forms, self.batch_size()))):
+            begin = time.perf_counter()
             scored += self.evaluate_batch(batch)
             if not self.as_found:
                 self.shorten()
+            self.seconds_per_form = max((time.perf_counter() - begin) / len(batch), 0.8 * self.seconds_per_form)
             self.check_budget()
         return scored
+
+    def batch_size(self) -> int:
+        """Forms that are likely fitted before the time is over."""
+        remaining = self.problem.deadline.remaining
+        if remaining >= BATCH * self.seconds_per_form:
+            return BATCH
+        return max(MIN_BATCH, int(remaining / self.seconds_per_form))
 
     def evaluate_batch(self, proposals: Sequence[Expression]) -> list[Candidate]:
         fresh = [form for form in dict.fromkeys(proposals) if form not in self.seen]
@@ -358,7 +387,7 @@ class _Search:
         fitted = self.fitter.fit([split for _, split in forms])
         self.n_evaluations += len(forms)
         candidates = [scored(form, fit, len(self.problem.y)) for (form, _), fit in zip(forms, fitted, strict=True)]
-        indices = () if self.as_found else range(len(candidates))
+        indices = () if self.as_found or self.problem.deadline.is_over else range(len(candidates))
         promising = [i for i in indices if self.reaches_for_front(candidates[i], fitted[i])]
         for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
             candidates[i] = scored(forms[i][0], fit, len(self.problem.y))

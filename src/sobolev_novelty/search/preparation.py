@@ -9,12 +9,15 @@ a row given twice are then the same problem, and the order of the rows does not 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.scoring import merged_rows
+from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.units import Units
 
 #: Rows an engine searches on; constants are polished on all rows afterwards.
@@ -23,6 +26,8 @@ MAX_ROWS = 2000
 MAX_COLUMNS = 20
 #: Larger tables are sampled before equal rows are merged.
 MAX_MERGED_ROWS = 100_000
+#: Trees and mutual information take a second or two of a fit, most of it their import.
+SECONDS_FOR_TREES = 6.0
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -59,13 +64,27 @@ class Prepared:
     units: Units
     X_user: FloatArray
 
+    def table(self, n_features: int) -> FloatArray:
+        """The rows of the search with all of the user's columns; those not searched on are 0."""
+        table = np.zeros((self.sample.n_samples, n_features))
+        table[:, list(self.columns)] = self.X_user.T
+        return table
 
-def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.random.Generator) -> Prepared:
+
+def prepare(
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    rng: np.random.Generator,
+    deadline: Deadline | None = None,
+) -> Prepared:
     """Merge, order and choose rows and columns.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
+    deadline : Deadline, optional
+        Of the whole fit: where little time is left, columns are ranked without trees.
 
     Examples
     --------
@@ -84,7 +103,8 @@ def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.ra
     if n_distinct > MAX_ROWS:
         rows = np.sort(rng.choice(n_distinct, MAX_ROWS, replace=False))
         X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
-    columns = chosen_columns(X, y)
+    in_time = deadline is None or deadline.remaining > SECONDS_FOR_TREES
+    columns = chosen_columns(X, y, with_trees=in_time)
     names = tuple(f"x{k}" for k in columns)
     searched = np.ascontiguousarray(X[:, columns].T)
     units = Units.of(searched, names)
@@ -93,32 +113,68 @@ def prepare(X: FloatArray, y: FloatArray, weights: FloatArray | None, rng: np.ra
     return Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
 
 
-def chosen_columns(X: FloatArray, y: FloatArray, n_columns: int = MAX_COLUMNS) -> IndexArray:
+def refuse_several_targets(y: Any) -> None:
+    """Refuse a target of several columns."""
+    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
+    if len(shape) == 2 and shape[1] > 1:
+        raise ParameterError(
+            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
+            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
+        )
+
+
+def checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
+    """Weights of the rows, none of them negative, not all zero."""
+    from sklearn.utils.validation import _check_sample_weight
+
+    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
+    if (weights < 0.0).any() or not (weights > 0.0).any():
+        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
+    return weights
+
+
+def chosen_columns(
+    X: FloatArray, y: FloatArray, n_columns: int = MAX_COLUMNS, *, with_trees: bool = True
+) -> IndexArray:
     """Columns worth searching on: all that vary, or the best ``n_columns`` of them.
 
     Columns are ranked by correlation with the target, by rank correlation, by mutual information and by the importance
     in a forest of randomised trees; a column's place is the best of its four ranks, then their sum. The trees have a
-    fixed seed: the choice is a function of the data.
+    fixed seed: the choice is a function of the data. Without trees the mutual information and the forest are replaced
+    by the share of the target's variance that the deciles of a column explain.
     """
     varying = np.flatnonzero(np.ptp(X, axis=0) > 0.0)
     if len(varying) == 0:
         return np.arange(min(1, X.shape[1]))
     if len(varying) <= n_columns:
         return varying
-    from sklearn.ensemble import ExtraTreesRegressor
-    from sklearn.feature_selection import mutual_info_regression
-
     Z = X[:, varying]
-    forest = ExtraTreesRegressor(n_estimators=64, min_samples_leaf=3, random_state=0, n_jobs=1).fit(Z, y)
     scores = [
         np.abs(_correlations(Z, y)),
         np.abs(_correlations(_ranks(Z), _ranks(y[:, None])[:, 0])),
-        mutual_info_regression(Z, y, random_state=0),
-        forest.feature_importances_,
+        *(_learned(Z, y) if with_trees else [_explained_by_deciles(Z, y)]),
     ]
     ranks = np.array([np.argsort(np.argsort(-score, kind="stable"), kind="stable") for score in scores])
     order = np.lexsort((ranks.sum(axis=0), ranks.min(axis=0)))
     return np.sort(varying[order[:n_columns]])
+
+
+def _learned(Z: FloatArray, y: FloatArray) -> list[FloatArray]:
+    from sklearn.ensemble import ExtraTreesRegressor
+    from sklearn.feature_selection import mutual_info_regression
+
+    forest = ExtraTreesRegressor(n_estimators=64, min_samples_leaf=3, random_state=0, n_jobs=1).fit(Z, y)
+    return [mutual_info_regression(Z, y, random_state=0), forest.feature_importances_]
+
+
+def _explained_by_deciles(Z: FloatArray, y: FloatArray) -> FloatArray:
+    decile = (10.0 * _ranks(Z) / len(y)).astype(np.intp)
+    found = np.zeros(Z.shape[1])
+    for k, column in enumerate(decile.T):
+        sizes = np.bincount(column, minlength=10)
+        means = np.bincount(column, weights=y - y.mean(), minlength=10) / np.maximum(sizes, 1)
+        found[k] = float(sizes @ means**2)
+    return found
 
 
 def _ranks(Z: FloatArray) -> FloatArray:

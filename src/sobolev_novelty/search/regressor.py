@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
@@ -28,29 +28,28 @@ from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import MARGIN, Rows, Rule, baselines, better_baseline, check_select, chosen_index
-from sobolev_novelty.search.dask_islands import opened_on
+from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
+from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
+    CLOCKS,
     DEFAULT_OPERATORS,
     Candidate,
-    Deadline,
     Engine,
     GuessSource,
     Problem,
     SobolevGuidance,
     UserTerms,
 )
-from sobolev_novelty.search.final_fit import polished, relative_error
+from sobolev_novelty.search.finish import Clock, Memory, TrainingTable
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.island import ProcessLink
-from sobolev_novelty.search.islands import Link, Spec, run_islands
-from sobolev_novelty.search.loop import Budget, Callback, SearchResult, run
-from sobolev_novelty.search.preparation import Prepared, prepare
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult
+from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
+from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
-from sobolev_novelty.search.units import ToUser
+from sobolev_novelty.search.validation import MARGIN, Rows
 from sobolev_novelty.search.verdicts import term_verdicts
 
 if TYPE_CHECKING:
@@ -117,6 +116,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
         with the 95 % interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the
         model.
+    rivals_ : DataFrame
+        The chosen equation and those that the training rows cannot tell from it: held-out error within one standard
+        error, other predictions. Looked for on first use among the front and the best other fits.
+    alike_inputs_ : tuple of str
+        A sentence for each set of inputs that the training rows cannot tell apart: one a function of the other, or all
+        on a curve.
     n_evaluations_, n_novelty_calls_ : int
         Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
     counts_ : dict
@@ -195,7 +200,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if callback is not None and not callable(callback):
             raise ParameterError(f"'callback' must be a function of the progress. Got {type(callback).__name__}.")
         # On a busy machine, threads of linear algebra that wait for each other can take most of a time budget.
-        with threadpool_limits(limits=_n_threads(self.n_jobs)):
+        with threadpool_limits(limits=self._cores().n_threads_of(self._engine())):
             return self._fit(X, y, sample_weight, checkpoint, callback)
 
     def _fit(
@@ -204,35 +209,43 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_dask(X, "X")
         refuse_dask(y, "y")
         check_select(self.select)
-        _refuse_several_targets(y)
+        refuse_several_targets(y)
+        budget = self._budget()
+        begin = CLOCKS[budget.clock]()
         target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
-        weights = None if sample_weight is None else _checked_weights(sample_weight, X)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
-        prepared = prepare(X, y, weights, rng)
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        memory = self._remembered(X, y, weights)
+        if memory.state is None:
+            prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
+            memory = replace(memory, prepared=prepared)
+        prepared, rng = memory.prepared, memory.rng
         names = self._names()
         source = self.guesses if isinstance(self.guesses, GuessSource) else None
         seeder = seeding_engine(self.guesses)
         own: Any = () if source is not None or seeder is not None else self.guesses or ()
         guesses = [*previous, *(as_expression(guess, names) for guess in own)]
-        budget = self._budget()
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
             if saved.equations:  # the run before had its seeds
                 seeder = source = None
+        clock = Clock(begin, budget.seconds, 0 if prepared.is_complete else len(y), budget.clock)
         problem = self._problem(prepared, guesses, "y" if target is None else str(target))
         counts, n_own = {}, len(problem.guesses)
         if source is not None:
-            problem, budget = _with_guesses_of(source, problem, budget, rng)
+            found = source.guesses(replace(problem, deadline=clock.search), rng)
+            problem = replace(problem, guesses=(*problem.guesses, *found))
             counts = {"guesses given": len(problem.guesses) - n_own}
         callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
-        result = self._search(problem, budget, rng, saved, problem.user.written, seeder=seeder, callbacks=callbacks)
+        result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=callbacks)
         self.counts_ = counts | result.counts
-        self._store(result, _Data(X, y, weights, names, prepared.n_rows), prepared, problem)
+        table = TrainingTable(X, y, weights, names, prepared.n_rows, prepared.is_complete)
+        self._store(result, table, prepared, problem, clock)
+        self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
             saved.write(result, problem.user.written)
             self.n_evaluations_ += saved.n_evaluations
@@ -295,6 +308,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.expression_ = self._equation(index)
         self.equations_["chosen"] = np.arange(len(self.equations_)) == index % len(self.equations_)
         self._verdicts_: pd.DataFrame | None = None
+        self._rivals_: pd.DataFrame | None = None
         return self
 
     def novelty_report(self, X: Any = None, y: Any = None, index: int | None = None) -> NoveltyReport:
@@ -332,6 +346,24 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             X, y, weights = self._rows(None, None)
             self._verdicts_ = term_verdicts(self.expression_, X, y, weights, self._names())
         return self._verdicts_
+
+    @property
+    def rivals_(self) -> pd.DataFrame:
+        """Equations of equal standing on the training rows; see the class."""
+        from sobolev_novelty.render.equation_table import EquationTable
+
+        X, y, weights = self._rows(None, None)
+        if self._rivals_ is None:
+            others = [*self.equations_["expression"], *map(self._written_, self._leaders_)]
+            rows = Rows(X, y, weights, self._names(), self._ranges_)
+            self._rivals_ = EquationTable(rivals(self.expression_, others, rows))
+        return self._rivals_
+
+    @property
+    def alike_inputs_(self) -> tuple[str, ...]:
+        """Which inputs the training rows cannot tell apart, in sentences; see the class."""
+        X, y, weights = self._rows(None, None)
+        return alike_inputs(Rows(X, y, weights, self._names()))
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
         """Rows that were given, or those of the search with target and weights."""
@@ -375,7 +407,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return dict(super()._repr_mimebundle_(**kwargs))
         from sobolev_novelty.search.display import model_html
 
-        return {"text/plain": repr(self), "text/html": model_html(self.equations_, self.expression_, self.stop_reason_)}
+        notes = [self.stop_reason_]
+        if hasattr(self, "_sample_"):
+            n = len(self.rivals_) - 1
+            notes += [f"{n} other equations fit these rows as well: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
+        html = model_html(self.equations_, self.expression_, " ".join(notes))
+        return {"text/plain": repr(self), "text/html": html}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
@@ -414,47 +451,29 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self,
         problem: Problem,
         budget: Budget,
-        rng: np.random.Generator,
+        memory: Memory,
         saved: Checkpoint | None,
-        written: ToUser,
+        clock: Clock,
         *,
         seeder: str | None,
         callbacks: Sequence[Callback] = (),
     ) -> SearchResult:
-        engine = self._engine()
+        engine, cores, rng, written = self._engine(), self._cores(), memory.rng, problem.user.written
         if np.ptp(problem.y) == 0.0:
             constant = Expression.of(float(problem.y[0]))
             front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
             return SearchResult(front, 0, 0, 0.0, "The target is constant.")
         with live_display(self.verbose, written, budget) as show:
             told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
-            if seeder is None:
-                return self._run(problem, engine, budget, rng, told)
-            seeding = seed(problem, seeder, budget, rng, n_jobs=_n_threads(self.n_jobs), callbacks=told)
+            options: dict[str, Any] = {"callbacks": told, "deadline": clock.search}
+            if seeder is None or memory.state is not None:
+                return cores.search(problem, engine, budget, rng, state=memory.state, **options)
+            seeding = seed(problem, seeder, budget, rng, n_jobs=cores.n_threads, callbacks=told)
             problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
-            return seeding.added_to(self._run(problem, engine, seeding.budget, rng, told))
+            return seeding.added_to(cores.search(problem, engine, seeding.budget, rng, **options))
 
-    def _run(
-        self, problem: Problem, engine: Engine[Any], budget: Budget, rng: np.random.Generator, told: list[Callback]
-    ) -> SearchResult:
-        """The search itself, on one island or on several."""
-        n_jobs, n_islands = _n_threads(self.n_jobs), self._n_islands(engine)
-        if n_islands == 1:
-            return run(problem, engine, budget, rng, n_jobs=n_jobs, callbacks=told)
-        opened: Callable[[Spec], Link] = ProcessLink if self.client is None else opened_on(self.client)
-        return run_islands(
-            problem, engine, budget, rng, n_islands=n_islands, opened=opened,
-            n_jobs=max(1, n_jobs // n_islands), callbacks=told,
-        )  # fmt: skip
-
-    def _n_islands(self, engine: Engine[Any]) -> int:
-        if self.islands is not None:
-            if self.islands < 1:
-                raise ParameterError(f"'islands' must be at least 1, or None. Got {self.islands}.")
-            return int(self.islands)
-        if self.client is not None:
-            return max(1, len(self.client.scheduler_info()["workers"])) + 1
-        return _n_threads(self.n_jobs) if engine.has_islands else 1
+    def _cores(self) -> Cores:
+        return Cores(self.n_jobs, self.islands, self.client)
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):
@@ -470,30 +489,51 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             engine.guidance = SobolevGuidance()
         return engine
 
-    def _store(self, result: SearchResult, data: _Data, prepared: Prepared, problem: Problem) -> None:
+    def _remembered(self, X: FloatArray, y: FloatArray, weights: FloatArray | None) -> Memory:
+        """The memory of the last fit where a warm start goes on from it; otherwise an empty one."""
+        data = zlib.crc32(np.ascontiguousarray(X).tobytes(), zlib.crc32(y.tobytes()))
+        data = data if weights is None else zlib.crc32(weights.tobytes(), data)
+        settings = {k: v for k, v in self.get_params().items() if k not in ("budget", "timeout", "verbose", "n_jobs")}
+        key = (data, X.shape, repr(settings))
+        memory: Memory | None = getattr(self, "_memory_", None)
+        if self.warm_start and memory is not None and memory.key == key:
+            return memory
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        return Memory(key, None, rng, None)  # type: ignore[arg-type]  # the rows are prepared next
+
+    def _store(
+        self, result: SearchResult, data: TrainingTable, prepared: Prepared, problem: Problem, clock: Clock
+    ) -> None:
         from sobolev_novelty.render.equation_table import EquationTable
 
-        written = problem.user.written
-        candidates = [data.rated(written(c.expression), c.nmse, prepared.is_complete) for c in result.front]
-        self._sample_ = prepared_table(prepared, self.n_features_in_)
+        limit = problem.max_complexity
+        candidates = data.rated_front(result.front.candidates, problem.user.written, limit, clock.polish)
+        self._sample_ = prepared.table(self.n_features_in_)
         self._target_, self._weights_ = prepared.y, prepared.weights
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_)
-        plain = [data.rated(e, math.nan, False) for e in baselines(rows, problem.max_complexity, problem.operators)]
+        plain = [data.rated(e, clock.polish) for e in baselines(rows, limit, problem.operators)]
         front = ParetoFront().including_all([*candidates, *plain])
         pool = list(front)
         if not callable(self.select):
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
         table = self._table(pool, data.variance)
-        chosen = pool[chosen_index(pool, table, rows, self.select)]
-        if self.select == "score":
-            better = better_baseline(chosen, plain, rows, result.n_evaluations) or chosen
-            chosen = next(candidate for candidate in pool if candidate.expression == better.expression)
-        kept = sorted((i for i, c in enumerate(pool) if c in front or c is chosen), key=lambda i: pool[i].complexity)
-        self.equations_ = EquationTable(table.iloc[kept].reset_index(drop=True))
-        self.choose([pool[i] is chosen for i in kept].index(True))
+        index = chosen_index(
+            pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
+        )
+        chosen = pool[index]
+        kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
+        written = [c if clock.choice.is_over else data.as_written(c, problem.operators, limit) for c in kept]
+        order = sorted(range(len(kept)), key=lambda i: (written[i].complexity, -written[i].nmse))
+        rows_of = {id(c): i for i, c in enumerate(pool)}
+        shown = table.iloc[[rows_of[id(kept[i])] for i in order]].reset_index(drop=True)
+        for column in ("complexity", "score", "expression"):
+            shown[column] = [getattr(written[i], column) for i in order]
+        self.equations_ = EquationTable(shown)
+        self.choose(order.index(0))
+        self._leaders_, self._written_ = [c.expression for c in result.leaders], problem.user.written
         self.n_evaluations_ = result.n_evaluations
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
@@ -547,69 +587,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"'index' must be a row of equations_, 0 to {len(self.equations_) - 1}. Got {index}.")
         expression: Expression = self.equations_["expression"].iloc[index]
         return expression
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Data:
-    """All training rows, the names the equations use, and how many of the rows are distinct."""
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray | None
-    names: tuple[str, ...]
-    n_rows: int
-
-    @property
-    def variance(self) -> float:
-        centre = np.average(self.y, weights=self.weights)
-        return float(np.average((self.y - centre) ** 2, weights=self.weights))
-
-    def rated(self, expression: Expression, nmse: float, is_complete: bool) -> Candidate:
-        """The candidate on all rows; where the search saw only some of them, its constants are polished first."""
-        if not is_complete:
-            expression = polished(expression, self.X, self.y, self.weights, self.names)
-            nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
-        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
-
-
-def _with_guesses_of(
-    source: GuessSource, problem: Problem, budget: Budget, rng: np.random.Generator
-) -> tuple[Problem, Budget]:
-    """The problem with the source's guesses behind the user's own, and what the wait left of the budget."""
-    deadline = Deadline.after(budget.seconds, budget.clock)
-    found = tuple(source.guesses(replace(problem, deadline=deadline), rng))
-    if budget.seconds is not None:
-        budget = replace(budget, seconds=max(deadline.remaining, 1e-3))
-    return replace(problem, guesses=(*problem.guesses, *found)), budget
-
-
-def prepared_table(prepared: Prepared, n_features: int) -> FloatArray:
-    """The rows of the search with all of the user's columns; those not searched on are 0."""
-    table = np.zeros((prepared.sample.n_samples, n_features))
-    table[:, list(prepared.columns)] = prepared.X_user.T
-    return table
-
-
-def _refuse_several_targets(y: Any) -> None:
-    shape = np.shape(np.asarray(y))  # an array-like need not answer NumPy's functions
-    if len(shape) == 2 and shape[1] > 1:
-        raise ParameterError(
-            f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
-            "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
-        )
-
-
-def _checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
-    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
-    if (weights < 0.0).any() or not (weights > 0.0).any():
-        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
-    return weights
-
-
-def _n_threads(n_jobs: int | None) -> int:
-    if n_jobs is None or n_jobs == 0:
-        return 1
-    return n_jobs if n_jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + n_jobs)
 
 
 __all__ = ["DEFAULT_BUDGET", "Budget", "SobolevGuidance", "SymbolicRegressor"]

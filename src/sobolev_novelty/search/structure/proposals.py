@@ -105,7 +105,6 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
-<<<<<<< HEAD
         yield from solve(roots[0], problem.operators, problem.n_threads)
     own, n_islands = problem.island
     n_reduced = 0
@@ -122,12 +121,6 @@ def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | No
     """One reduced problem of each search after the other, until all have ended; None where one needed a step more."""
     while searches:
         for explored in list(searches):
-=======
-        yield from solve(roots[0], problem.operators, problem.n_threads)
-    turns = [_explored(start, problem.operators) for start in roots]
-    while turns:
-        for explored in list(turns):
->>>>>>> speed
             for reduced in explored:
                 yield reduced
                 if reduced is not None:

@@ -1,0 +1,258 @@
+"""Equations as people write them: shared constants, exponentials divided out, quotients in lowest terms.
+
+Rules offer other spellings of a part; the shortest that still has the same values is kept, over and over. Some rules
+hold only where an input is positive, or nowhere zero: whoever asks says how values are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator
+
+from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
+from sobolev_novelty.algebra.sums import sum_of_products
+from sobolev_novelty.algebra.writing import multiplied, product, scaled, weighted_sum
+from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import OPERATORS, Operator
+
+_ADD, _SUB, _MUL, _DIV, _NEG, _EXP = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp"))
+#: Coefficients that differ by less, relatively, are one constant.
+SAME = 1e-13
+#: Larger expressions are left as they are, and parts of sums with more summands.
+MAX_NODES, MAX_SUMMANDS = 80, 12
+#: Steps, and spellings followed in each.
+MAX_STEPS, WIDTH = 6, 4
+#: Steps without a better spelling before the search for one ends.
+PATIENCE = 1
+#: Largest whole number that a factor such as 0.333… is written as a division by.
+MAX_DIVISOR = 100
+#: Nodes that a bare 1 in a sum is worth: a quantity without units.
+BARE_ONE = 1.5
+
+
+def spelled(expression: Expression, agrees: Callable[[Expression], bool], positive: Collection[str] = ()) -> Expression:
+    """The expression as people would write it.
+
+    Parameters
+    ----------
+    agrees : callable
+        Whether a spelling has the values of the expression.
+    positive : collection of str
+        Variables that are positive: they may be taken out of roots.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> str(spelled(parse("3*exp(2*x0)/(exp(2*x0) + exp(x0))"), lambda e: True))
+    '3/(1 + exp(-x0))'
+    >>> str(spelled(parse("2.5*x0 - 2.5*x1 + 2.5*x2"), lambda e: True))
+    '2.5*(x0 - x1 + x2)'
+    >>> str(spelled(parse("x2*(x0 - x1)/sqrt(x2**2 - x1**2)"), lambda e: True, {"x2"}))
+    '(x0 - x1)/sqrt(1 - square(x1/x2))'
+    """
+    if expression.complexity > MAX_NODES:
+        return expression
+    best, beam, seen, idle = expression, [expression], {expression}, 0
+    for _ in range(MAX_STEPS):
+        found = dict.fromkeys(e for known in beam for e in _spellings(known, frozenset(positive)))
+        fresh = [e for e in found if e not in seen]
+        seen.update(fresh)
+        beam = [e for e in sorted(fresh, key=_cost)[: 2 * WIDTH] if agrees(e)][:WIDTH]
+        idle = idle + 1 if not beam or _cost(beam[0]) >= _cost(best) else 0
+        if not beam or idle > PATIENCE:
+            break
+        best = min(best, beam[0], key=_cost)
+    return best
+
+
+def _cost(e: Expression) -> tuple[float, int]:
+    """Nodes first, then signs inside and awkward numbers; a bare 1 in a sum is welcome, as in 1 - v²/c²."""
+    awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None)
+    signs = sum(1 for token in e.tokens if token is _NEG)
+    sums = (k for k, token in enumerate(e.tokens) if token is _ADD or token is _SUB)
+    ones = sum((e.tokens[k + 1] == 1.0) + (e.tokens[e.end(k + 1)] == 1.0) for k in sums)
+    return e.complexity - BARE_ONE * ones, awkward + signs
+
+
+def _spellings(expression: Expression, positive: frozenset[str]) -> Iterator[Expression]:
+    try:
+        yield from (factored(expression), flattened(expression, through_roots=True))
+        for place, token in enumerate(expression.tokens):
+            if isinstance(token, Operator):
+                part = expression.subtree(place)
+                for other in _rewritten(part, positive):
+                    if other != part:
+                        yield expression.replace(place, other)
+    except (ExpressionError, OverflowError):  # a number that no float can hold
+        return
+
+
+def _rewritten(part: Expression, positive: frozenset[str]) -> Iterator[Expression]:
+    head = part.head
+    if head in (_ADD, _SUB):
+        yield from _with_shared_constants(part)
+    if head is _DIV:
+        yield from _with_exponentials_divided_out(part)
+    if head in (_MUL, _DIV) or (isinstance(head, Operator) and head.name in EXPONENTS):
+        yield from _with_roots_moved(part, positive)
+        yield from _with_sign_in_front(part)
+    if head is _MUL and isinstance(part.children[0].head, float):
+        divisor = _divisor(part.children[0].head)
+        if divisor is not None:
+            yield Expression.of("div", part.children[1], divisor)
+
+
+def _divisor(c: float) -> float | None:
+    """K where c is 1/k and no short decimal."""
+    if not 0.0 < c < 0.5:
+        return None
+    k = round(1.0 / c)
+    is_fraction = 3 <= k <= MAX_DIVISOR and abs(c * k - 1.0) < 1e-15 * k
+    return float(k) if is_fraction and len(f"{c:.15g}") > 8 else None
+
+
+def _summands(e: Expression) -> list[tuple[float, Expression]]:
+    """Parts of a sum as it stands, with their numeric factors."""
+    if e.head is _ADD or e.head is _SUB:
+        left, right = (_summands(child) for child in e.children)
+        return left + ([(-c, part) for c, part in right] if e.head is _SUB else right)
+    if e.head is _NEG:
+        return [(-c, part) for c, part in _summands(e.children[0])]
+    if isinstance(e.head, float):
+        return [(e.head, Expression.of(1.0))]
+    if e.head is _MUL and isinstance(e.children[0].head, float):
+        return [(e.children[0].head, e.children[1])]
+    return [(1.0, e)]
+
+
+def _with_shared_constants(part: Expression) -> Iterator[Expression]:
+    """c·a + c·b + d as c·(a + b) + d; a number that stands alone shares no constant."""
+    parts = _summands(part)
+    if len(parts) > MAX_SUMMANDS:
+        return
+    yield weighted_sum(parts)
+    for c in {abs(c) for c, e in parts if e.variables and abs(c) != 1.0}:
+        alike = [(math.copysign(1.0, k), e) for k, e in parts if e.variables and abs(abs(k) - c) <= SAME * c]
+        others = [(k, e) for k, e in parts if not (e.variables and abs(abs(k) - c) <= SAME * c)]
+        if len(alike) > 1:
+            sign = 1.0 if any(k > 0.0 for k, _ in alike) else -1.0
+            inner = sorted(((sign * k, e) for k, e in alike), key=lambda item: item[0] < 0.0)
+            yield weighted_sum([(sign * c, weighted_sum(inner)), *others])
+
+
+def _with_sign_in_front(part: Expression) -> Iterator[Expression]:
+    """-c·(a - b) as c·(b - a)."""
+    if part.head is not _MUL or not isinstance(part.children[0].head, float) or part.children[0].head >= 0.0:
+        return
+    c, rest = part.children[0].head, part.children[1]
+    if rest.head is _SUB:
+        yield scaled(-c, Expression.of("sub", rest.children[1], rest.children[0]))
+
+
+def _with_exponentials_divided_out(part: Expression) -> Iterator[Expression]:
+    """Numerator and denominator times exp(-u), for each exp(u) below the line."""
+    above, below = part.children
+    if below.head not in (_ADD, _SUB, _EXP, _MUL):
+        return
+    exponents = {e.children[0] for e in _subtrees(below) if e.head is _EXP}
+    for u in sorted(exponents, key=str)[:4]:
+        top, bottom = (_times_exp(e, u) for e in (above, below))
+        if top is not None and bottom is not None:
+            yield top if bottom.tokens == (1.0,) else Expression.of("div", top, bottom)
+
+
+def _subtrees(e: Expression) -> Iterator[Expression]:
+    return (e.subtree(place) for place in range(len(e.tokens)))
+
+
+def _times_exp(e: Expression, u: Expression) -> Expression | None:
+    """e·exp(-u) with one exponential in each summand; None where there are too many."""
+    whole = sum_of_products(e, max_summands=MAX_SUMMANDS)
+    if len(whole.summands) > MAX_SUMMANDS:
+        return None
+    parts = []
+    for c, powers in whole.summands:
+        bases = [(whole.bases[base], k) for base, k in powers.items()]
+        exponent = weighted_sum([*((k, base.children[0]) for base, k in bases if base.head is _EXP), (-1.0, u)])
+        total = sum_of_products(exponent, max_summands=MAX_SUMMANDS)
+        rest = product((base, k) for base, k in bases if base.head is not _EXP)
+        if total.summands:
+            # The difference of two constants is not exact in binary; the last digit is its own.
+            power = weighted_sum((float(f"{k:.15g}"), total.written(own)) for k, own in total.summands)
+            rest = (
+                multiplied(rest, Expression.of("exp", power)) if rest.tokens != (1.0,) else Expression.of("exp", power)
+            )
+        parts.append((c, rest))
+    # A bare number comes first, as in 1 + exp(-u).
+    return weighted_sum(sorted(parts, key=lambda item: bool(item[1].variables)))
+
+
+def _factors(e: Expression, power: float, powers: dict[Expression, float]) -> float:
+    """Add the factors of a product, sums left whole, to ``powers``; the numeric factor."""
+    head = e.head
+    if isinstance(head, float):
+        return float(head**power)
+    if head is _MUL or head is _DIV:
+        left, right = e.children
+        return _factors(left, power, powers) * _factors(right, power if head is _MUL else -power, powers)
+    exponent = constant_exponent(e)
+    if exponent is not None and isinstance(head, Operator):
+        return _factors(e.children[0], power * exponent, powers)
+    powers[e] = powers.get(e, 0.0) + power
+    return 1.0
+
+
+def _with_roots_moved(part: Expression, positive: frozenset[str]) -> Iterator[Expression]:
+    """a²·S under a root as a·√S and the other way round, for positive a; and a·(S/a) as S."""
+    powers: dict[Expression, float] = {}
+    coefficient = _factors(part, 1.0, powers)
+    if not math.isfinite(coefficient) or coefficient == 0.0 or isinstance(coefficient, complex):
+        return
+    yield scaled(coefficient, product(powers.items()))
+    yield scaled(coefficient, _with_quotients_raised(powers))
+    for base, h in list(powers.items()):
+        if base.head not in (_ADD, _SUB):
+            continue
+        if coefficient > 0.0 and abs(h) == 0.5:  # c·√S as √(c²·S)
+            c = float(f"{coefficient ** (1.0 / h):.15g}")
+            inner = weighted_sum((float(f"{c * k:.15g}"), e) for k, e in _summands(base))
+            yield product([*((k, v) for k, v in powers.items() if k != base), (inner, h)])
+        # Of a sum outside roots only what stands beside it is taken in.
+        names = {name for name in base.variables if h % 1.0 or Expression.of(name) in powers}
+        for name in sorted(names & positive):
+            for m in (-2.0, 2.0, -1.0, 1.0):
+                inner = _times_power(base, name, m)
+                if inner is None:
+                    continue
+                moved = {k: v for k, v in powers.items() if k != base}
+                a = Expression.of(name)
+                moved[a] = moved.get(a, 0.0) - m * h
+                moved[inner] = moved.get(inner, 0.0) + h
+                yield scaled(coefficient, product(moved.items()))
+
+
+def _with_quotients_raised(powers: dict[Expression, float]) -> Expression:
+    """a²/b² as (a/b)², and one exponential for several."""
+    groups: dict[float, list[tuple[Expression, float]]] = {}
+    exponents = [(k, base.children[0]) for base, k in powers.items() if base.head is _EXP]
+    for base, k in powers.items():
+        if len(exponents) < 2 or base.head is not _EXP:
+            groups.setdefault(abs(k), []).append((base, math.copysign(1.0, k)))
+    factors = groups.pop(1.0, []) + [(product(own), k) for k, own in groups.items()]
+    if len(exponents) > 1:
+        factors.append((Expression.of("exp", weighted_sum(exponents)), 1.0))
+    return product(factors)
+
+
+def _times_power(e: Expression, name: str, m: float) -> Expression | None:
+    """e·nameᵐ, multiplied out."""
+    a = Expression.of(name)
+    parts: list[tuple[float, Expression]] = []
+    for c, part in _summands(e):
+        powers: dict[Expression, float] = {}
+        factor = _factors(part, 1.0, powers)
+        powers[a] = powers.get(a, 0.0) + m
+        parts.append((c * factor, product(powers.items())))
+    return weighted_sum(parts) if len(parts) <= MAX_SUMMANDS else None

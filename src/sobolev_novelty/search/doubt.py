@@ -1,0 +1,156 @@
+r"""Doubts about an equation that no error shows: poles within reach, terms on a few rows, waves between the rows.
+
+Notation
+--------
+``c``  a term's part of the prediction, one value per row, about its mean;  ``s = w c²``  its squares, weighted
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.domains import Answer, check_domain
+from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.search.engine import Deadline
+from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
+from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
+
+#: A term that rests on fewer rows has to foretell those rows from the others; one that rests on one or two cannot.
+LEAST_ROWS = 10.0
+LONE_ROWS = 2.0
+#: Slope between neighbouring values of an input, in units of a term's size, that the rows resolve: four values for each
+#: period of a wave. With fewer, other frequencies fit as well.
+RESOLVED = 0.5 * math.pi
+#: A term may be this much steeper than a straight line in the same input anyway.
+GENTLE = 1.5
+#: A term that becomes this many times as large in a corner of the range, or just beyond, as at any row.
+RUNAWAY = 10.0
+#: Boxes looked at for poles.
+MAX_BOXES = 1000
+
+
+def doubt(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> str:
+    """Why an equation is not to be trusted beyond its rows, as a sentence; empty where nothing speaks against it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.search.validation import Rows
+    >>> x = np.linspace(0.0, 2.0, 50)
+    >>> rows = Rows(x[:, None], x, None, ("x0",))
+    >>> doubt(parse("x0 + exp(60*x0)"), rows), doubt(parse("x0 + exp(x0)"), rows)
+    ('The term exp(60*x0) rests on 1.1 rows.', '')
+    """
+    found = _doubtful_term(expression, rows)
+    if not found and has_pole(expression, rows, deadline):
+        return "A pole lies within the range of the inputs, or just beyond."
+    return found
+
+
+def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> bool:
+    """Whether a problem is certain within the range of the inputs, or just beyond it.
+
+    Beyond: each input alone, or all of them together, as far as their tails go on. When the time is over the boxes that
+    are left are not looked at.
+    """
+    boxes = [rows.corners(), rows.corners(widened=rows.names, reach=rows.tails)]
+    boxes += [rows.corners(widened=(name,), reach=rows.tails) for name in expression.variables]
+    for box in boxes:
+        if deadline is not None and deadline.is_over:
+            return False
+        if check_domain(expression, box, max_boxes=MAX_BOXES).answer is Answer.CERTAIN:
+            return True
+    return False
+
+
+def effective_rows(c: FloatArray, weights: FloatArray | None = None) -> float:
+    r"""How many rows a sum of squares rests on: :math:`(\sum s)^2 / \sum s^2`, with s = w c² about the mean.
+
+    n for a column of ±1, a third of the rows for a normal one, 1 for a single spike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> effective_rows(np.array([1.0, -1.0, 1.0, -1.0])), round(effective_rows(np.eye(100)[0]), 2)
+    (4.0, 1.02)
+    """
+    with np.errstate(all="ignore"):
+        s = (c - np.average(c, weights=weights)) ** 2
+        s = s if weights is None else weights * s
+        s = s / s.max() if len(s) and s.max() > 0.0 else s
+        total, squares = float(s.sum()), float((s**2).sum())
+    return total**2 / squares if squares > 0.0 and math.isfinite(total) else math.inf
+
+
+def _doubtful_term(expression: Expression, rows: Rows) -> str:
+    terms = [term for term in additive_terms(expression) if term.expression.variables]
+    jets = derivatives([term.expression for term in terms], rows.sample, order=1) if terms else np.zeros((0, 1, 0))
+    for term, jet in zip(terms, jets, strict=True):
+        n = effective_rows(jet[0], rows.weights)
+        if n < LONE_ROWS or (n < LEAST_ROWS and not _is_foretold(term, expression, jet[0], rows)):
+            return f"The term {short_text(term.expression)} rests on {n:.1f} rows."
+        if _growth(term.expression, jet[0], rows) > RUNAWAY:
+            return f"The term {short_text(term.expression)} runs away just beyond the rows."
+        size = float(np.std(jet[0]))
+        for name in term.expression.variables:
+            place = rows.names.index(name)
+            if _step(jet[1 + place], rows.X[:, place]) > _resolved(rows.X[:, place]) * size:
+                return f"The term {short_text(term.expression)} varies faster along {name} than the rows resolve."
+    return ""
+
+
+def _is_foretold(term: Term, expression: Expression, values: FloatArray, rows: Rows) -> bool:
+    """Whether a term, fitted to the other rows, lowers the error at the rows that it rests on."""
+    s = (values - np.average(values, weights=rows.weights)) ** 2
+    order = np.argsort(-s, kind="stable")
+    share = np.cumsum(s[order]) / s.sum()
+    n = min(max(2, int(np.searchsorted(share, 0.5)) + 1), max(1, len(s) // 5))
+    others = [other for other in additive_terms(expression) if other is not term]
+    without = sum_of_terms([*others, *([] if any(t.is_constant for t in others) else [Term(1.0, Expression.of(1.0))])])
+    fold = np.sort(order[:n])
+    found = held_out([split_form(expression), split_form(without)], rows, fold)
+    own, base = averaged(found, rows, fold)
+    return bool(own <= base)
+
+
+def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:
+    """Largest deviation from the mean where two inputs reach the ends of the widened range, the others in the middle.
+
+    As a multiple of the largest at the rows. A product of many powers grows in the corner of all of them; no one row is
+    ever there.
+    """
+    ends = rows.corners(widened=rows.names, reach=rows.tails).X
+    places = [rows.names.index(name) for name in term.variables]
+    pairs = list(combinations(places, 2)) or [(place, place) for place in places]
+    points = np.repeat(np.median(rows.X, axis=0)[:, None], 4 * len(pairs), axis=1)
+    for k, (a, b) in enumerate(pairs):
+        points[a, 4 * k : 4 * k + 4] = ends[a, [0, 0, 1, 1]]
+        points[b, 4 * k : 4 * k + 4] = ends[b, [0, 1, 0, 1]]
+    centre = float(np.mean(values))
+    with np.errstate(all="ignore"):
+        there = np.abs(derivatives([term], Sample(points, rows.names), order=0)[0, 0] - centre)
+        here = float(np.max(np.abs(values - centre)))
+    there = there[np.isfinite(there)]
+    return float(there.max()) / here if len(there) and here > 0.0 else 0.0
+
+
+def _step(slope: FloatArray, column: FloatArray) -> float:
+    """Median change from one value of an input to the next."""
+    values, inverse = np.unique(column, return_inverse=True)
+    gaps = np.diff(values)
+    between = 0.5 * (np.r_[gaps[:1], gaps] + np.r_[gaps, gaps[-1:]])
+    return float(np.median(np.abs(slope) * between[inverse.reshape(-1)])) if len(gaps) else 0.0
+
+
+def _resolved(column: FloatArray) -> float:
+    size = float(np.std(column))
+    if has_levels(column):  # what a law does between them nobody will ask
+        return math.inf
+    return max(RESOLVED, GENTLE * _step(np.ones(len(column)), column) / size) if size > 0.0 else math.inf

@@ -1,0 +1,160 @@
+"""The end of a fit: equations in the user's units, rated on all rows, within the time that was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty import kernels
+from sobolev_novelty.algebra.spelling import spelled
+from sobolev_novelty.algebra.writing import respelled
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.engine import Candidate, Deadline
+from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.preparation import Prepared
+from sobolev_novelty.search.units import ToUser
+
+#: Seconds of a time budget that are kept for the choice, and for each row where constants are polished on all rows;
+#: no more than these shares of the budget.
+CHOICE_SECONDS, CHOICE_SHARE = 0.25, 0.1
+SECONDS_PER_ROW, POLISH_SHARE = 4e-6, 0.25
+#: What a fit may take beyond its time: share and seconds.
+GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
+#: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
+SAME_VALUE = 1e-12
+SPELLED_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When the parts of a fit end.
+
+    Parameters
+    ----------
+    begin : float
+        In the seconds of its kind.
+    seconds : float or None
+        The time budget of the whole fit.
+    n_rows : int
+        Rows on which constants are polished after the search; 0 where the search saw all.
+    kind : {"wall", "processor"}
+        See :class:`~sobolev_novelty.search.loop.Budget`.
+    """
+
+    begin: float
+    seconds: float | None
+    n_rows: int = 0
+    kind: str = "wall"
+
+    @property
+    def polishing(self) -> float:
+        """Seconds for constants on all rows."""
+        return 0.0 if self.seconds is None else min(POLISH_SHARE * self.seconds, SECONDS_PER_ROW * self.n_rows)
+
+    @property
+    def choosing(self) -> float:
+        """Seconds for the choice."""
+        return 0.0 if self.seconds is None else min(CHOICE_SHARE * self.seconds, CHOICE_SECONDS)
+
+    @property
+    def search(self) -> Deadline:
+        """The end of the search."""
+        return self._at(-self.polishing - self.choosing)
+
+    @property
+    def polish(self) -> Deadline:
+        """The end of polishing."""
+        return self._at(-self.choosing)
+
+    @property
+    def choice(self) -> Deadline:
+        """The end of all."""
+        return self._at(0.0 if self.seconds is None else GRACE_SHARE * self.seconds + GRACE_SECONDS)
+
+    def _at(self, shift: float) -> Deadline:
+        return Deadline() if self.seconds is None else Deadline(self.begin + self.seconds + shift, self.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
+
+    key: tuple[object, ...]
+    prepared: Prepared
+    rng: np.random.Generator
+    state: Any
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTable:
+    """All training rows, the names the equations use, and how many of the rows are distinct.
+
+    Parameters
+    ----------
+    is_complete : bool
+        Whether the search saw every row; otherwise constants are polished.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray | None
+    names: tuple[str, ...]
+    n_rows: int
+    is_complete: bool
+
+    @property
+    def variance(self) -> float:
+        """That of the target."""
+        centre = np.average(self.y, weights=self.weights)
+        return float(np.average((self.y - centre) ** 2, weights=self.weights))
+
+    def rated(self, expression: Expression, deadline: Deadline, nmse: float | None = None) -> Candidate:
+        """The candidate on all rows, its constants polished as far as the time allows.
+
+        An equation that comes when the time is over keeps the error it has on the rows of the search, if it has one.
+        """
+        if nmse is None or not (self.is_complete or deadline.is_over):
+            rows = self.X, self.y, self.weights, self.names
+            expression, nmse = polished(expression, *rows, deadline=deadline)
+        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
+
+    def rated_front(
+        self, front: Sequence[Candidate], written: ToUser, max_complexity: int, deadline: Deadline
+    ) -> list[Candidate]:
+        """The front in the user's names and units, simplest first, without what has outgrown the limit there.
+
+        The best are polished first.
+        """
+        ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
+        found = [self.rated(written(c.expression), deadline, c.nmse) for c in ranked]
+        return sorted((c for c in found if c.complexity <= max_complexity), key=lambda c: c.complexity)
+
+    def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
+        """The candidate in the words of a person, with the same values at the rows."""
+        some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
+        X = np.ascontiguousarray(self.X[some].T)
+
+        def values(e: Expression) -> FloatArray:
+            with np.errstate(all="ignore"):
+                return np.asarray(kernels.derivatives(kernels.compile_programs([e], self.names), X)[0, 0])
+
+        before = values(candidate.expression)
+        if not np.isfinite(before).all():
+            return candidate
+        largest = float(np.max(np.abs(before)))
+
+        def agrees(e: Expression) -> bool:
+            return bool((np.abs(values(e) - before) <= SAME_VALUE * largest).all())
+
+        allowed = frozenset(operators)
+        positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
+        found = respelled(spelled(candidate.expression, agrees, positive), allowed)
+        if found is None or found.complexity > max_complexity or not agrees(found):
+            return candidate
+        score = base_score(candidate.nmse, found.complexity, self.n_rows)
+        return Candidate(candidate.form, found, candidate.nmse, score)
