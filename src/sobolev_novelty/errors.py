@@ -42,6 +42,21 @@ def _escaped(character: str) -> str:
     return "".join(f"\\u{units[k]:02x}{units[k + 1]:02x}" for k in range(0, len(units), 2))
 
 
+def shortened(value: object, at_most: int = 160) -> str:
+    """How a value is written, cut off where it is long: files hold texts of megabytes.
+
+    Examples
+    --------
+    >>> shortened([1, 2]), shortened("a" * 1000, 8)
+    ('[1, 2]', "'aaaaaaa…")
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # numbers of thousands of digits are not written
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
+
+
 class SobolevError(Exception):
     """Base of every error this package raises on purpose.
 
