@@ -56,7 +56,7 @@ class FormatOptions:
     )
     max_megabytes: Annotated[
         int, typer.Option(help="A compressed table that holds more than this, and 30 times its size, is refused.")
-    ] = 256
+    ] = 128
 
     def table_format(self) -> TableFormat:
         """These options as the library's :class:`TableFormat`."""

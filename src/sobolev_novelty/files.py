@@ -181,6 +181,13 @@ class TableFile:
         """The text behind the stored bytes."""
         return raw if self.compression is None else decompressed(raw, self.compression, self.name, self.allowed)
 
+    def check_length(self) -> None:
+        """Refuse compressed text that is longer than allowed, before a parser takes ten times its memory."""
+        if self.compression is not None:
+            with self.errors(), self.open() as raw, self.text(raw) as handle:
+                while handle.read(2**20):
+                    pass
+
     def layout(self, written: TableFormat) -> TextLayout:
         """How the text is written."""
         with self.errors(), self.open() as raw, self.text(raw) as handle:
@@ -260,6 +267,7 @@ def read_table(source: str | Path | IO[bytes], written: TableFormat | None = Non
             check_expansion(file.name, 8 * stored.num_rows * stored.num_columns, file.allowed)
             table = Table(pd.read_parquet(raw).rename(columns=str), file.label)
     else:
+        file.check_length()
         layout = file.layout(written)
         with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
             frame = read_wide(handle, layout)

@@ -20,7 +20,7 @@ HEAD = 2**18
 #: Bytes in which the header and one row must end.
 LONGEST_HEAD = 2**25
 #: Text behind compressed bytes that is read at once, in megabytes, if nothing else is said.
-MAX_MEGABYTES = 256
+MAX_MEGABYTES = 128
 #: Rows of the head that are looked at.
 _N_ROWS = 200
 #: Columns separated by any number of spaces, as pandas writes it.

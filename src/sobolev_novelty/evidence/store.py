@@ -77,7 +77,7 @@ class EvidenceStore(ABC):
             if error.sqlite_errorname in _CIRCUMSTANCES:
                 raise self._unusable(error) from error
             raise self._foreign(str(error)) from error
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._foreign(str(error)) from error
 
     @property
@@ -99,7 +99,8 @@ class EvidenceStore(ABC):
     def _check_row(self, row: Mapping[str, Any]) -> None:
         """Refuse what no version of this package wrote: SQLite lets any column hold anything."""
         for column in self.schema.columns:
-            if not column.accepts(row[column.name]):
+            is_missing = row[column.name] is None and column.role == "key"
+            if is_missing or not column.accepts(row[column.name]):
                 raise self._damaged(f"column '{column.name}' holds {shortened(row[column.name], 40)}")
 
     def _foreign(self, reason: str) -> DataError:
@@ -154,6 +155,8 @@ class EvidenceStore(ABC):
                 yield connection
         except sqlite3.DatabaseError as error:
             raise self._unusable(error) from error
+        except UnicodeDecodeError as error:  # names and messages of SQLite come from the file, too
+            raise self._damaged("it holds names that are not text") from error
 
     def _address(self) -> str:
         # SQLite reads a WAL file through files it makes beside it; where it cannot make them, nobody can be writing.

@@ -116,7 +116,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         "feature_names": None if named is None else [str(name) for name in named],
         "n_features": int(model.n_features_in_),
         "chosen": str(model.expression_),
-        "chosen_index": int(np.flatnonzero(table["chosen"])[0]),
+        "chosen_index": int(max(np.flatnonzero(table["chosen"]), default=-1)),
         "verdicts": None if verdicts is None else verdicts_to_dicts(verdicts),
         "ranges": None if ranges is None else [[_number(value) for value in row] for row in ranges.tolist()],
         "equations": rows,

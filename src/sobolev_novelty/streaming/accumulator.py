@@ -202,7 +202,7 @@ class NoveltyAccumulator:
                     found._summary = summary_from_json(state["tally"], no_rows(found._plan.recipe))
         except SobolevError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             raise DataError(f"The bytes are not an accumulator: {error}. Write them with 'to_bytes'.") from error
         return found
 
