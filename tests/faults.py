@@ -64,7 +64,7 @@ class _Handle:
 
 
 @contextmanager
-def injected(faults: Faults, folder: Path) -> Iterator[None]:
+def injected(faults: Faults, folder: Path) -> Iterator[None]:  # noqa: C901
     """Let file operations below ``folder`` fail."""
     real_open, real_fsync, real_replace = io.open, os.fsync, os.replace
 

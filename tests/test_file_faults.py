@@ -1,4 +1,4 @@
-"""Every file operation of models, checkpoints, stores and the runner fails in turn: old or new, never torn, never foreign."""
+"""Every file operation of models, checkpoints, stores and the runner fails in turn: files are old or new, never torn."""
 
 from __future__ import annotations
 
@@ -149,6 +149,19 @@ def test_a_sweep_goes_on_after_every_fault_and_loses_and_doubles_nothing(
         path.unlink()
 
     assert every_fault(lambda: run(plan, Store(path)), check, tmp_path) >= 25
+
+
+def test_what_a_cluster_says_of_a_lost_job_is_stored_without_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lost(request: dict[str, Any]) -> dict[str, Any]:
+        raise RuntimeError("no module in /home/jane/lib/site-packages/gplearn/genetic.py")
+
+    monkeypatch.setattr("sobolev_novelty.bench.run.run_isolated", lost)
+    plan = {"tasks": ["strogatz_vdp1"], "max_train_rows": 50, "timeout": 60.0, "methods": {"linear": {}}}
+    run(experiment_from(plan, "t"), Store(tmp_path / "runs.sqlite"))
+    (row,) = Store(tmp_path / "runs.sqlite").results()
+    assert row["traceback"] == "RuntimeError: no module in gplearn/genetic.py"
 
 
 @pytest.mark.parametrize("forever", [False, True])

@@ -82,7 +82,7 @@ def tangent_frame(sample: Sample, n_centres: int = MAX_CENTRES) -> Frame:
 def _tangent_frame(sample: Sample, n_centres: int) -> Frame:
     scales = sample.scales()
     live = np.flatnonzero(scales > 0.0)
-    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X).all(axis=0)), MAX_ROWS)
+    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X[live]).all(axis=0)), MAX_ROWS)
     table = (sample.X[np.ix_(live, rows)] / scales[live, None]).T
     _, first, copy_of = np.unique(table, axis=0, return_index=True, return_inverse=True)
     Z = table[first]

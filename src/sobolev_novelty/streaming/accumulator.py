@@ -148,6 +148,7 @@ class NoveltyAccumulator:
         notes = plan.notes + data_notes(
             plan.names, found.moments.scales(), self._geometry, status=status, n_finite=found.n_finite,
             n_samples=found.n_samples,
+            empty={name for name, count in zip(plan.names, found.moments.count, strict=True) if not count},
         )  # fmt: skip
         result = residuals_of_summary(found, self._geometry) if status is Status.OK else None
         dropped = {why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True)}
