@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.ulp import RANGES, errors
 
 import sobolev_novelty as sn
 from sobolev_novelty import kernels
@@ -79,3 +84,8 @@ def test_numbers_of_numpy_are_written_as_numbers_into_openfoam_dictionaries(tmp_
     texts = [path.read_text() for path in tmp_path.rglob("*") if path.is_file()]
     assert not [text for text in texts if "np." in text or "float64" in text]
     assert re.search(r"nu 5e-06;", "".join(texts))
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_every_function_of_the_kernel_is_right_to_four_units_of_the_last_place(name: str) -> None:
+    assert errors(name, 200).max() <= 4.0
