@@ -1,7 +1,7 @@
 """How far the kernel's functions are from the truth, in units of the last place, for every instruction set.
 
-The truth is mpmath's, with 50 digits. ``python -m benchmarks.ulp`` writes ``results/benchmarks/ulp.json`` and the table of
-``docs/limits.md``.
+The truth is mpmath's, with 50 digits. ``python -m benchmarks.ulp`` writes ``results/benchmarks/ulp.json`` and the table
+of ``docs/limits.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every file operation of models, checkpoints, stores and the runner fails in turn: files are old or new, never torn."""
+"""Every file operation of models, checkpoints, stores and the runner fails in turn: files are old or new."""
 
 from __future__ import annotations
 

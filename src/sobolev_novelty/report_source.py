@@ -361,8 +361,8 @@ def data_notes(
         if scale == 0.0 and geometry.coordinates == "standardized"
     ]
     notes += [
-        f"The slope of term {term} along '{name}' is smaller than floats can be, so that it counts as zero: give '{name}' "
-        "in other units."
+        f"The slope of term {term} along '{name}' is smaller than floats can be, so that it counts as zero: give "
+        f"'{name}' in other units."
         for term, name in vanished
     ]
     if status is Status.TOO_FEW_ROWS:
