@@ -14,9 +14,8 @@ mkdir "$work/source"
 # Meson looks for these names; a path without a compiler is what a plain machine has.
 mkdir "$work/bin"
 for tool in sh env git uname; do ln -s "$(command -v $tool)" "$work/bin/$tool"; done
-PATH="$work/venv/bin:$work/bin" CC=no-such-compiler "$work/venv/bin/python" -m pip wheel --quiet --no-deps --no-build-isolation \
-  --wheel-dir "$work/wheels" "$work/source" || PATH="$work/venv/bin:$work/bin" "$work/venv/bin/python" -m pip wheel --quiet --no-deps \
-  --no-build-isolation --wheel-dir "$work/wheels" "$work/source"
+PATH="$work/venv/bin:$work/bin" "$work/venv/bin/python" -m pip wheel --quiet --no-deps --no-build-isolation \
+  --wheel-dir "$work/wheels" "$work/source"
 ls "$work/wheels"
 "$work/venv/bin/python" -m pip install --quiet -c "$root/constraints.txt" "$(ls "$work"/wheels/*.whl)[test]"
 cd "$work/source"
@@ -26,5 +25,5 @@ from sobolev_novelty.kernels.backend import backend
 found = backend()
 assert found.name == 'numpy', found
 print(found.reason)"
-"$work/venv/bin/python" -m pytest -q -p no:cacheprovider tests/test_terms.py tests/test_projection.py tests/test_report.py tests/test_guidance.py \
-  tests/test_kernels.py tests/test_search_regressor.py
+"$work/venv/bin/python" -m pytest -q -p no:cacheprovider tests/test_terms.py tests/test_projection.py tests/test_batch.py \
+  tests/test_guidance.py
