@@ -1,4 +1,4 @@
-.PHONY: setup check test docs kernel sanitize bench
+.PHONY: setup check test docs kernel sanitize fuzz bench
 
 # The package in place, with every extra and the tools, at the versions that are tested.
 setup:
@@ -28,6 +28,11 @@ kernel:
 # The kernel's tests under AddressSanitizer and UndefinedBehaviorSanitizer.
 sanitize:
 	tools/sanitize.sh
+
+# Random changes of valid inputs, for FUZZ_SECONDS each (an hour: make fuzz FUZZ_SECONDS=3600); seeds by date, or FUZZ_SEED.
+FUZZ_SECONDS ?= 60
+fuzz:
+	python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED)) $(foreach target,$(FUZZ_TARGETS),--target $(target))
 
 bench:
 	python -m benchmarks.run

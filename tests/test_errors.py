@@ -14,6 +14,7 @@ TREE = {
     "ExpressionError": ValueError,
     "DataError": ValueError,
     "ParameterError": ValueError,
+    "OutputError": OSError,
     "KernelError": RuntimeError,
     "MissingExtraError": ImportError,
 }

@@ -201,6 +201,15 @@ def test_the_commit_is_recorded_only_for_the_packages_own_checkout(tmp_path: Pat
     assert checkout(tmp_path / "bare" / "src" / "sobolev_novelty") is None
 
 
+def test_asking_for_the_commit_locks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is killed while git refreshes its index would leave a lock in the user's checkout."""
+    asked: list[list[str]] = []
+    real = subprocess.run
+    monkeypatch.setattr(subprocess, "run", lambda command, **options: asked.append(command) or real(command, **options))
+    circumstances()
+    assert asked and all("--no-optional-locks" in command for command in asked)
+
+
 def test_every_row_says_which_sources_made_it(store: Store) -> None:
     row = store.results()[0]
     assert row["engine"] == engine_fingerprint() and re.fullmatch("[0-9a-f]{12}", row["engine"])

@@ -21,4 +21,5 @@ export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1:allocator_may_return_null=1
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export PYTHONPATH="$work/src" PYTHONMALLOC=malloc
 python -c "from sobolev_novelty.kernels import _native; assert _native.__file__.startswith('$work'), _native.__file__"
+python tests/fuzz/run.py --target kernels --seconds "${FUZZ_SECONDS:-20}" --seed "${FUZZ_SEED:-$(date +%s)}"
 python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_novelties.py tests/test_kernel_faults.py tests/test_batch.py tests/test_fitting.py "$@"

@@ -25,7 +25,8 @@ OPTIONS = {
     "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
     "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
     "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
-    "max_degree": "--max-degree", "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
+    "max_degree": "--max-degree", "max_megabytes": "--max-megabytes",
+    "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
     "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
     "seconds": "--time",
 }  # fmt: skip

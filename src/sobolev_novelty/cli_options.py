@@ -54,12 +54,15 @@ class FormatOptions:
     no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")] = (
         False
     )
+    max_megabytes: Annotated[
+        int, typer.Option(help="A compressed table that holds more than this, and 30 times its size, is refused.")
+    ] = 128
 
     def table_format(self) -> TableFormat:
         """These options as the library's :class:`TableFormat`."""
         from sobolev_novelty.table_format import TableFormat
 
-        return TableFormat(self.separator, self.decimal, self.encoding, not self.no_header)
+        return TableFormat(self.separator, self.decimal, self.encoding, not self.no_header, self.max_megabytes)
 
 
 @dataclass(frozen=True, slots=True)

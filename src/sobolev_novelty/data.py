@@ -8,6 +8,7 @@ Notation
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -97,11 +98,22 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     if len(resolved) != values.shape[1]:
         raise DataError(f"'names' must have one name per column of 'X', {values.shape[1]} in all. Got {len(resolved)}.")
     if len(set(resolved)) != len(resolved):
-        twice = sorted({name for name in resolved if resolved.count(name) > 1})
+        twice = repeated(resolved)
         raise DataError(f"Column names must differ. Got these more than once: {', '.join(twice)}. Rename them.")
     # A report may keep a small sample, so that must not be the user's own memory.
     own = np.array(values.T, order="C") if values.nbytes <= MAX_KEPT_BYTES else np.ascontiguousarray(values.T)
     return Sample(own, resolved)
+
+
+def repeated(names: Sequence[str]) -> list[str]:
+    """Names that occur more than once.
+
+    Examples
+    --------
+    >>> repeated(["a", "b", "a"])
+    ['a']
+    """
+    return sorted(name for name, count in Counter(names).items() if count > 1)
 
 
 def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:

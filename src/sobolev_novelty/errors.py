@@ -7,6 +7,7 @@
     ├── ExpressionError   (ValueError)   a token sequence that is not a tree, an unknown operator or variable
     ├── DataError         (ValueError)   X, y or a file that cannot be used as given
     ├── ParameterError    (ValueError)   an option outside its range
+    ├── OutputError       (OSError)      a file that cannot be written; the old one is as it was
     ├── KernelError       (RuntimeError) a program the kernels refuse
     └── MissingExtraError (ImportError)  an optional dependency that is not installed
 
@@ -40,6 +41,21 @@ def printable(text: str) -> str:
 def _escaped(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[k]:02x}{units[k + 1]:02x}" for k in range(0, len(units), 2))
+
+
+def shortened(value: object, at_most: int = 160) -> str:
+    """How a value is written, cut off where it is long: files hold texts of megabytes.
+
+    Examples
+    --------
+    >>> shortened([1, 2]), shortened("a" * 1000, 8)
+    ('[1, 2]', "'aaaaaaa…")
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # numbers of thousands of digits are not written
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
 class SobolevError(Exception):
@@ -109,6 +125,30 @@ class DataError(SobolevError, ValueError):
 
 class ParameterError(SobolevError, ValueError):
     """An option outside its range."""
+
+
+class OutputError(SobolevError, OSError):
+    """A file that cannot be written; what was there before is as it was.
+
+    Parameters
+    ----------
+    path : object
+        The file.
+    error : OSError
+        What the system said.
+    """
+
+    def __init__(self, path: object, error: OSError) -> None:
+        reason = error.strerror or str(error) or type(error).__name__
+        super().__init__(f"'{path}' could not be written: {reason}. Check the disk, the path and its permissions.")
+        self.errno, self.strerror = error.errno, reason
+        self.path, self.cause = path, error
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+    def __reduce__(self) -> tuple[type[OutputError], tuple[object, OSError]]:
+        return type(self), (self.path, self.cause)
 
 
 class KernelError(SobolevError, RuntimeError):

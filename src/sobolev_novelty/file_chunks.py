@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sobolev_novelty.compression import BoundedReader
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.files import Table, TableFile, check_not_empty
 from sobolev_novelty.progress import OnProgress, Step, silent
@@ -98,6 +99,8 @@ class FileChunks:
                 while True:
                     with file.errors(layout.separator):
                         frame = next(reader, None)
+                    if isinstance(handle, BoundedReader):
+                        handle.allow_as_much_again()
                     if frame is None:
                         return
                     yield frame, raw.tell(), size

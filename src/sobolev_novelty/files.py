@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import importlib
 import io
-import lzma
 import re
 import warnings
-import zipfile
-import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import DataError, require
-from sobolev_novelty.table_format import HEAD, TableFormat, TextLayout, layout_of, not_text
+from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compression_of, decompressed
+from sobolev_novelty.data import FloatArray, repeated
+from sobolev_novelty.errors import DataError, SobolevError, require
+from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
+from sobolev_novelty.wide_text import read_wide
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _TEXT = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _PARQUET = (".parquet", ".pq")
-_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".zip": "zip"}
-#: First bytes -> compression, for what has no name.
-_MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\3\4": "zip"}
-#: What a damaged archive raises.
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+#: How much shorter compression makes tables of numbers, at most.
+USUAL_RATIO = 30
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,7 +58,8 @@ class Table:
 
     def check_columns(self, names: Sequence[str], argument: str) -> None:
         """Refuse names the table does not have; ``argument`` is where they come from."""
-        missing = [name for name in names if name not in self.columns]
+        present = set(self.columns)
+        missing = [name for name in names if name not in present]
         if missing:
             raise DataError(
                 f"'{argument}': '{self.source}' has no column '{missing[0]}'. Its columns: {_listed(self.columns)}.",
@@ -100,9 +94,17 @@ class Table:
         bad = np.flatnonzero((values.isna() & column.notna()).to_numpy())
         return f"{column.iloc[bad[0]]!r} in data row {self.first_row + bad[0] + 1}" if len(bad) else None
 
-    def is_empty(self, name: str) -> bool:
-        """Whether a column has no entry at all."""
-        return not self.frame[name].notna().any()
+    def not_numeric(self) -> set[str]:
+        """Columns that pandas did not read as numbers; some of their entries may be."""
+        return {str(name) for name, dtype in self.frame.dtypes.items() if dtype.kind not in "biuf"}
+
+    def empty(self) -> set[str]:
+        """Columns that have no entry at all."""
+        if not len(self):
+            return set(self.columns)
+        # The first row clears nearly all columns at once; a look at each takes seconds for tens of thousands.
+        missing = self.frame.columns[self.frame.iloc[0].isna().to_numpy()]
+        return {str(name) for name in missing if not self.frame[name].notna().any()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +120,28 @@ class TableFile:
     compression : str or None
     content : Path or bytes
         A file, or what a stream held.
+    max_bytes : int
+        How long the text behind compressed bytes may be, where that is more than :data:`USUAL_RATIO` times their own
+        length.
     """
 
     name: str
     suffix: str
     compression: str | None
     content: Path | bytes
+    max_bytes: int
 
     @classmethod
     def of(cls, source: str | Path | IO[bytes], written: TableFormat) -> TableFile:
         """The kind of a file follows from its name, that of a stream from its first bytes."""
         if not isinstance(source, str | Path):
-            return cls._of_stream(source)
+            return cls._of_stream(source, written)
         path = Path(source)
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise DataError(f"The file '{path}' {what}. Check the path.")
         suffixes = [suffix.lower() for suffix in path.suffixes]
-        compression = _COMPRESSIONS.get(suffixes[-1]) if suffixes else None
+        compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
         kind = ("", *suffixes)[-2 if compression else -1]
         if kind not in (*_TEXT, *_PARQUET) and written.separator is None:
             raise DataError(
@@ -143,13 +149,13 @@ class TableFile:
                 "may be compressed, .csv.gz), or say what separates the columns ('separator').",
                 arguments=["separator"],
             )
-        return cls(str(path), kind, compression, path)
+        return cls(str(path), kind, compression, path, written.max_megabytes << 20)
 
     @classmethod
-    def _of_stream(cls, stream: IO[bytes]) -> TableFile:
+    def _of_stream(cls, stream: IO[bytes], written: TableFormat) -> TableFile:
         content = stream.read()
-        compression = next((kind for magic, kind in _MAGIC.items() if content.startswith(magic)), None)
-        return cls("standard input", ".parquet" if content.startswith(b"PAR1") else "", compression, content)
+        suffix = ".parquet" if content.startswith(b"PAR1") else ""
+        return cls("standard input", suffix, compression_of(content), content, written.max_megabytes << 20)
 
     @property
     def is_parquet(self) -> bool:
@@ -161,19 +167,41 @@ class TableFile:
         """The name without its folders."""
         return self.content.name if isinstance(self.content, Path) else self.name
 
+    @property
+    def allowed(self) -> int:
+        """Bytes that may come out of the stored ones."""
+        stored = self.content.stat().st_size if isinstance(self.content, Path) else len(self.content)
+        return max(self.max_bytes, USUAL_RATIO * stored)
+
     def open(self) -> IO[bytes]:
         """The bytes as they are stored."""
         return self.content.open("rb") if isinstance(self.content, Path) else io.BytesIO(self.content)
 
     def text(self, raw: IO[bytes]) -> IO[bytes]:
         """The text behind the stored bytes."""
-        handle: IO[bytes] = _OPENERS[self.compression](raw)
-        return handle
+        return raw if self.compression is None else decompressed(raw, self.compression, self.name, self.allowed)
+
+    def check_length(self) -> None:
+        """Refuse compressed text that is longer than allowed, before a parser takes ten times its memory."""
+        if self.compression is not None:
+            with self.errors(), self.open() as raw, self.text(raw) as handle:
+                while handle.read(2**20):
+                    pass
 
     def layout(self, written: TableFormat) -> TextLayout:
         """How the text is written."""
         with self.errors(), self.open() as raw, self.text(raw) as handle:
-            return layout_of(handle.read(HEAD), written, self.name, suffix=self.suffix)
+            head = handle.read(HEAD)
+            while len(head) >= HEAD and head.count(b"\n") + head.count(b"\r") < 2:  # tens of thousands of columns
+                more = handle.read(len(head))
+                if more and len(head) > LONGEST_HEAD:
+                    raise DataError(
+                        f"The first lines of '{self.name}' are longer than {LONGEST_HEAD} bytes: it is not a table."
+                    )
+                head += more
+                if not more:
+                    break
+            return layout_of(head, written, self.name, suffix=self.suffix)
 
     @contextmanager
     def errors(self, separator: str = "") -> Iterator[None]:
@@ -185,8 +213,6 @@ class TableFile:
                 # Rows longer than the header: pandas would cut them with a warning.
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 yield
-        except DataError:
-            raise
         except pd.errors.EmptyDataError:
             raise DataError(f"'{self.name}' has no rows. Give at least 32 rows of data.") from None
         except pd.errors.ParserWarning:
@@ -202,32 +228,13 @@ class TableFile:
             ) from error
         except UnicodeError as error:
             raise not_text(self.name, _first_line(error)) from error
-        except (*_DAMAGED, ValueError) as error:  # pyarrow's errors are ValueErrors
+        except SobolevError:
+            raise
+        except Exception as error:  # pyarrow and pandas raise what they like, down to KeyError, on damaged files
             kind = " as parquet" if self.is_parquet else ""
             raise DataError(
                 f"'{self.name}' cannot be read{kind}: {_first_line(error)}. Check the file, or write it again."
             ) from error
-
-
-def _open_zip(raw: IO[bytes]) -> IO[bytes]:
-    archive = zipfile.ZipFile(raw)
-    if len(archive.namelist()) != 1:
-        raise DataError(f"The archive holds {len(archive.namelist())} files. Give an archive of one table.")
-    return archive.open(archive.namelist()[0])
-
-
-def _open_zstd(raw: IO[bytes]) -> IO[bytes]:
-    try:
-        zstandard = importlib.import_module("zstandard")
-    except ImportError:
-        raise DataError("Reading .zst needs the package 'zstandard': install it, or compress with gzip.") from None
-    handle: IO[bytes] = zstandard.ZstdDecompressor().stream_reader(raw)
-    return handle
-
-
-_OPENERS: dict[str | None, Callable[[Any], Any]] = {
-    None: lambda raw: raw, "gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open, "zip": _open_zip, "zstd": _open_zstd,
-}  # fmt: skip
 
 
 def read_table(source: str | Path | IO[bytes], written: TableFormat | None = None) -> Table:
@@ -254,20 +261,29 @@ def read_table(source: str | Path | IO[bytes], written: TableFormat | None = Non
     written = TableFormat() if written is None else written
     file = TableFile.of(source, written)
     if file.is_parquet:
-        require("pyarrow", extra="parquet")
+        parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors(), file.open() as raw:
+            stored = parquet.read_metadata(raw)
+            check_expansion(file.name, 8 * stored.num_rows * stored.num_columns, file.allowed)
             table = Table(pd.read_parquet(raw).rename(columns=str), file.label)
     else:
+        file.check_length()
         layout = file.layout(written)
         with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-            frame: pd.DataFrame = pd.read_csv(handle, **layout.options())
+            frame = read_wide(handle, layout)
+        if frame is None:
+            with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
+                frame = pd.read_csv(handle, **layout.options())
         table = Table(frame, file.label, notes=layout.notes)
     check_not_empty(table, file.name)
     return table
 
 
 def check_not_empty(table: Table, name: str) -> None:
-    """Refuse a table without columns or rows."""
+    """Refuse a table without columns or rows, or with a name that stands for two columns."""
+    twice = repeated(table.columns)
+    if twice:
+        raise DataError(f"'{name}' has more than one column named '{twice[0]}'. Rename them.")
     if len(table.columns) == 0:
         raise DataError(f"'{name}' has no columns. Give a table with at least one input.")
     if len(table) == 0:

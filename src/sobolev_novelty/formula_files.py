@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.output import whole_file
 
 FORMS = ("auto", "text", "json", "jsonl")
 _SUFFIXES = {".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl"}
@@ -64,20 +64,15 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def written_whole(path: Path | None) -> Iterator[IO[bytes] | None]:
     """A file to write that gets its name when it is complete; standard output for ``-``, nothing for None.
 
-    A run that is killed leaves ``<name>.<process>.part`` and whatever had the name before.
+    A run that is killed leaves whatever had the name before.
     """
     if path is None or str(path) == "-":
         yield None if path is None else sys.stdout.buffer
         if path is not None:
             sys.stdout.buffer.flush()
         return
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("wb") as file:
-            yield file
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        yield file
 
 
 def read_records(stream: IO[bytes], form: str, field: str = "formula") -> Iterator[Record]:

@@ -219,12 +219,14 @@ def _inputs(table: Table, target: str | None, features: Sequence[str] | None) ->
 
 def _unused(expression: Expression, columns: Sequence[str], features: Sequence[str] | None) -> list[str]:
     """Inputs that nobody named and the equation does not use."""
-    return [] if features is not None else [name for name in columns if name not in expression.variables]
+    used = set(expression.variables)
+    return [] if features is not None else [name for name in columns if name not in used]
 
 
 def _unused_note(expression: Expression, kept: Sequence[str]) -> tuple[str, ...]:
-    unused = [name for name in kept if name not in expression.variables]
-    if not unused or not expression.variables:
+    used = set(expression.variables)
+    unused = [name for name in kept if name not in used]
+    if not unused or not used:
         return ()
     shown = f"{', '.join(unused[:8])}{' …' if len(unused) > 8 else ''}"
     return (

@@ -209,11 +209,11 @@ _ROWS: tuple[Operator, ...] = (
         r"\cot\left({0}\right)", "(1.0 / np.tan({0}))", "(1.0 / std::tan({0}))", lambda s, a: s.cot(a),
     ),
     Operator(
-        "arcsin", 1, np.arcsin, (lambda a, v: 1.0 / np.sqrt(1.0 - a * a),), (lambda a, v: a / (1.0 - a * a) ** 1.5,),
+        "arcsin", 1, np.arcsin, (lambda a, v: 1.0 / np.sqrt(1.0 - a * a),), (lambda a, v: a / ((1.0 - a * a) * np.sqrt(1.0 - a * a)),),
         r"\arcsin\left({0}\right)", "np.arcsin({0})", "std::asin({0})", lambda s, a: s.asin(a), ("asin",),
     ),
     Operator(
-        "arccos", 1, np.arccos, (lambda a, v: -1.0 / np.sqrt(1.0 - a * a),), (lambda a, v: -a / (1.0 - a * a) ** 1.5,),
+        "arccos", 1, np.arccos, (lambda a, v: -1.0 / np.sqrt(1.0 - a * a),), (lambda a, v: -a / ((1.0 - a * a) * np.sqrt(1.0 - a * a)),),
         r"\arccos\left({0}\right)", "np.arccos({0})", "std::acos({0})", lambda s, a: s.acos(a), ("acos",),
     ),
     Operator(

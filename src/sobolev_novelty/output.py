@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import OutputError, ParameterError, SobolevError
 
 
 @contextlib.contextmanager
@@ -26,9 +26,11 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
             handle.flush()
             os.fsync(handle.fileno())
         os.replace(draft, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             draft.unlink()
+        if isinstance(error, OSError) and not isinstance(error, SobolevError):
+            raise OutputError(path, error) from error
         raise
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -36,6 +37,8 @@ MAX_VERDICT_ROWS = 50_000
 
 #: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
 SMALLEST, LARGEST = 1e-100, 1e100
+#: Inputs spread wider than this may have slopes below the smallest float of full precision, :data:`_SMALLEST`.
+_LARGE_UNITS, _SMALLEST = 1e75, np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,8 +271,33 @@ class SampledTerms:
             n_finite = np.isfinite(self.signatures().values).sum(axis=1)
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
-            n_samples=self.sample.n_samples,
+            n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(status),
         )  # fmt: skip
+
+    def _empty(self) -> set[str]:
+        scales = self.sample.scales()
+        return {
+            name
+            for j, name in enumerate(self.sample.names)
+            if scales[j] == 0.0 and not np.isfinite(self.sample.X[j]).any()
+        }
+
+    def _vanished_slopes(self, status: Status) -> list[tuple[int, str]]:
+        """Terms that depend on an input of which their slope is below the smallest float in every row."""
+        scales = self.sample.scales()
+        far = [j for j, scale in enumerate(scales) if scale > _LARGE_UNITS]
+        if not far or not self.geometry.order or status is not Status.OK:
+            return []
+        slopes = derivatives([term.expression for term in self.terms], self.sample, 1)[:, 1:]
+        values = self.signatures().values
+        found = []
+        for i, term in enumerate(self.terms):
+            for j in far:
+                name = self.sample.names[j]
+                is_flat = name in term.expression.variables and not (np.abs(slopes[i, j]) >= _SMALLEST).any()
+                if is_flat and np.ptp(values[i][np.isfinite(values[i])]) > 0.0:
+                    found.append((i, name))
+        return found
 
     def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
         """A source with the same answers, without the sample."""
@@ -317,12 +345,25 @@ def data_notes(
     status: Status,
     n_finite: npt.NDArray[np.integer[Any]],
     n_samples: int,
+    empty: Collection[str] = (),
+    vanished: Iterable[tuple[int, str]] = (),
 ) -> tuple[str, ...]:
-    """What a reader should know of the sample; ``n_finite`` counts the rows where each term's value is finite."""
+    """What a reader should know of the sample.
+
+    ``n_finite`` counts the rows where each term's value is finite; ``empty`` are columns without a finite entry,
+    ``vanished`` the terms and columns whose slopes underflow.
+    """
     notes = [
-        f"Column '{name}' is constant: it carries no derivative information along this input."
+        f"Column '{name}' has no finite entry: it carries no information."
+        if name in empty
+        else f"Column '{name}' is constant: it carries no derivative information along this input."
         for name, scale in zip(names, scales, strict=True)
         if scale == 0.0 and geometry.coordinates == "standardized"
+    ]
+    notes += [
+        f"The slope of term {term} along '{name}' is smaller than floats can be, so that it counts as zero: give "
+        f"'{name}' in other units."
+        for term, name in vanished
     ]
     if status is Status.TOO_FEW_ROWS:
         worst = int(np.argmin(n_finite))

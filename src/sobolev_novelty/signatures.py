@@ -39,7 +39,8 @@ def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geo
     found[:, 0] = rows[:, 0]
     with np.errstate(over="ignore", invalid="ignore"):
         slopes = rows[:, 1:, frame.rows] * sample.scales()[:, None]
-        found[:, 1:, frame.rows] = np.einsum("mdn,nqd->mqn", slopes, frame.directions)
+        along = frame.directions @ np.ascontiguousarray(slopes.transpose(2, 1, 0))  # rows × directions × terms
+        found[:, 1:, frame.rows] = along.transpose(2, 1, 0)
     factors = np.sqrt([geometry.weights[0], *[geometry.weights[1] / max(q, 1)] * q])
     return stacked(found, factors, is_free=geometry.is_free)
 

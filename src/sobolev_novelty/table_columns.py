@@ -62,11 +62,12 @@ def unusable_columns(tables: Iterable[Table], names: Sequence[str]) -> dict[str,
     text: dict[str, str] = {}
     empty = set(names)
     for table in tables if names else ():
+        suspects = table.not_numeric()
         for name in names:
-            entry = None if name in text else table.first_text(name)
+            entry = table.first_text(name) if name in suspects and name not in text else None
             if entry is not None:
                 text[name] = f"is not numeric ({entry})"
-        empty = {name for name in empty if table.is_empty(name)}
+        empty &= table.empty()
         if len(text) == len(names):
             break
     return {name: text.get(name, "has no entries") for name in names if name in text or name in empty}
@@ -84,7 +85,11 @@ def usable_columns(
 
 def sample_of(table: Table, names: Sequence[str]) -> Sample:
     """These columns as a sample; an error names an entry that is not a number."""
-    return Sample(np.ascontiguousarray(np.stack([table.numbers(name) for name in names])), tuple(names))
+    if table.not_numeric().isdisjoint(names):
+        values = table.frame.loc[:, list(names)].to_numpy(dtype=np.float64, na_value=np.nan).T
+    else:
+        values = np.stack([table.numbers(name) for name in names])
+    return Sample(np.ascontiguousarray(values), tuple(names))
 
 
 def rows_note(n_left_out: int, n_rows: int, names: Sequence[str]) -> tuple[str, ...]:

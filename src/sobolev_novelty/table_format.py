@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Any
 
+from sobolev_novelty.data import repeated
 from sobolev_novelty.errors import DataError, ParameterError
 
 #: Bytes at the start of a table from which its format is guessed.
 HEAD = 2**18
+#: Bytes in which the header and one row must end.
+LONGEST_HEAD = 2**25
+#: Text behind compressed bytes that is read at once, in megabytes, if nothing else is said.
+MAX_MEGABYTES = 128
 #: Rows of the head that are looked at.
 _N_ROWS = 200
 #: Columns separated by any number of spaces, as pandas writes it.
@@ -43,6 +48,9 @@ class TableFormat:
         The encoding, by any name that Python knows. The guess is UTF-8, UTF-16 or Windows-1252.
     has_header : bool
         Whether the first line names the columns; otherwise they are ``x0, x1, …``.
+    max_megabytes : int
+        A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes
+        can hold gigabytes. Where files are read in chunks, each chunk may hold as much.
 
     Examples
     --------
@@ -56,8 +64,11 @@ class TableFormat:
     decimal: str | None = None
     encoding: str | None = None
     has_header: bool = True
+    max_megabytes: int = MAX_MEGABYTES
 
     def __post_init__(self) -> None:
+        if self.max_megabytes < 1:
+            raise ParameterError(f"'max_megabytes' must be at least 1. Got {self.max_megabytes}.")
         if self.separator is not None and len(self.separator) != 1 and self.separator not in _SPELLINGS:
             raise ParameterError(f"'separator' must be one character, 'tab' or 'space'. Got {self.separator!r}.")
         if self.decimal not in (None, ".", ","):
@@ -222,7 +233,7 @@ def _column_names(source: str, first: Sequence[str], separator: str, decimal: st
             f"'{source}' has one column, '{names[0]}'. Say what separates the columns ('separator').",
             arguments=["separator"],
         )
-    twice = sorted({name for name in names if name and names.count(name) > 1})
+    twice = repeated([name for name in names if name])
     if twice:
         raise DataError(f"'{source}' has more than one column named '{twice[0]}'. Rename them.")
     # Spreadsheets and pandas write an unnamed column of row numbers.

@@ -72,6 +72,7 @@ class Frame:
 
 def tangent_frame(sample: Sample, n_centres: int = MAX_CENTRES) -> Frame:
     """Directions of the data, from the neighbours of up to ``n_centres`` rows; rows that are equal share theirs."""
+    n_centres = min(n_centres, sample.n_samples)
     known = sample.memo.get(("frame", n_centres))
     if not isinstance(known, Frame):
         known = sample.memo[("frame", n_centres)] = _tangent_frame(sample, n_centres)
@@ -81,20 +82,23 @@ def tangent_frame(sample: Sample, n_centres: int = MAX_CENTRES) -> Frame:
 def _tangent_frame(sample: Sample, n_centres: int) -> Frame:
     scales = sample.scales()
     live = np.flatnonzero(scales > 0.0)
-    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X).all(axis=0)), MAX_ROWS)
+    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X[live]).all(axis=0)), MAX_ROWS)
     table = (sample.X[np.ix_(live, rows)] / scales[live, None]).T
     _, first, copy_of = np.unique(table, axis=0, return_index=True, return_inverse=True)
     Z = table[first]
-    smooth = [j for j in range(len(live)) if len(np.unique(Z[:, j])) > DISCRETE * len(Z)]
-    others = [j for j in range(len(live)) if j not in smooth]
+    n_values = 1 + np.count_nonzero(np.diff(np.sort(Z, axis=0), axis=0), axis=0)
+    smooth, others = np.flatnonzero(n_values > DISCRETE * len(Z)), np.flatnonzero(n_values <= DISCRETE * len(Z))
     chosen = _spread_out(np.arange(len(rows)), n_centres)
     centres, place = np.unique(copy_of.reshape(-1)[chosen], return_inverse=True)
     values, vectors = _local(Z[:, smooth], centres)
     q = int((np.median(values / values[:, :1], axis=0) > FLAT).sum()) if values.size else 0
-    directions = np.zeros((len(centres), q + len(others), sample.n_features))
+    directions = np.zeros((len(vectors), q + len(others), sample.n_features))
     directions[:, :q, live[smooth]] = vectors[:, :q]
     for k, j in enumerate(others):
         directions[:, q + k, live[j]] = 1.0
+    if len(vectors) == 1:  # one set of directions for all rows: a copy for each would take the memory of all tables
+        shared = np.broadcast_to(directions, (len(chosen), *directions.shape[1:]))
+        return Frame(len(live), q + len(others), rows[chosen], shared)
     return Frame(len(live), q + len(others), rows[chosen], directions[place.reshape(-1)])
 
 
@@ -120,16 +124,22 @@ def _spread_out(rows: npt.NDArray[np.intp], at_most: int) -> npt.NDArray[np.intp
 
 
 def _local(Z: FloatArray, centres: npt.NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
-    """Eigenvalues (largest first) and eigenvectors of the neighbours' differences at each centre."""
+    """Eigenvalues (largest first) and eigenvectors of the neighbours' differences at each centre.
+
+    Of one centre only, where they are the same for all.
+    """
     n, d = Z.shape
     if d == 0 or len(centres) == 0:
         return np.zeros((len(centres), d)), np.zeros((len(centres), d, d))
     k = NEIGHBOURS * d
     if d == 1 or k > NEAR * n:  # too few rows to be near each other: only relations that hold everywhere
         everywhere = Z - Z.mean(axis=0)
-        values, vectors = _eigen((everywhere.T @ everywhere)[None])
-        values = np.where(values > EXACT * values[:, :1], 1.0, 0.0)
-        return np.repeat(values, len(centres), axis=0), np.repeat(vectors, len(centres), axis=0)
+        if d > n:  # all but n of the d eigenvalues are zero
+            _, singular, right = np.linalg.svd(everywhere, full_matrices=False)
+            values, vectors = np.square(singular)[None], right[None]
+        else:
+            values, vectors = _eigen((everywhere.T @ everywhere)[None])
+        return np.where(values > EXACT * values[:, :1], 1.0, 0.0), vectors
     from scipy.spatial import cKDTree
 
     near = np.asarray(cKDTree(Z).query(Z[centres], k + 1)[1])[:, 1:]

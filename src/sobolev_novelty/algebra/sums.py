@@ -32,6 +32,8 @@ Spans = list[Span]
 MAX_SUMMANDS = 512
 #: Merged coefficients below this share of what was added up count as cancelled.
 CANCELLED = 1e-12
+#: Whole numbers below this are whole because they were written so, not because floats are so coarse there.
+EXACT = 2.0**44
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +77,23 @@ def collected(terms: Sum) -> Sum:
     """Like summands added up, cancelled ones dropped, in order of first appearance."""
     if len(terms) == 1:
         return terms if terms[0][0] else []
-    totals: dict[tuple[tuple[int, float], ...], tuple[float, float, Powers]] = {}
+    alike: dict[tuple[tuple[int, float], ...], tuple[Powers, list[float]]] = {}
     for coefficient, powers in terms:
-        key = tuple(sorted(powers.items()))
-        total, magnitude, first = totals.get(key, (0.0, 0.0, powers))
-        totals[key] = (total + coefficient, magnitude + abs(coefficient), first)
-    if not all(math.isfinite(magnitude) for _, magnitude, _ in totals.values()):
+        alike.setdefault(tuple(sorted(powers.items())), (powers, []))[1].append(coefficient)
+    if not all(math.isfinite(sum(map(abs, coefficients))) for _, coefficients in alike.values()):
         return terms  # adding up would overflow
-    return [(total, powers) for total, magnitude, powers in totals.values() if abs(total) > CANCELLED * magnitude]
+    totals = [(_total(coefficients), powers) for powers, coefficients in alike.values()]
+    return [(total, powers) for total, powers in totals if total]
+
+
+def _total(coefficients: list[float]) -> float:
+    """Their sum; 0 where it is no more than what rounding leaves of numbers that cancel."""
+    if len(coefficients) == 1:
+        return coefficients[0]
+    total = math.fsum(coefficients)
+    if all(c.is_integer() and abs(c) < EXACT for c in coefficients):
+        return total  # nothing was rounded: 1e13 - 1e13 + 1 is 1
+    return total if abs(total) > CANCELLED * math.fsum(map(abs, coefficients)) else 0.0
 
 
 def _written(bases: Sequence[Expression], powers: Powers) -> Expression:

@@ -15,7 +15,7 @@ from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
 from sobolev_novelty.bench.worker import ENVIRONMENT
 from sobolev_novelty.errors import DataError, ParameterError, require
-from sobolev_novelty.evidence.origin import circumstances
+from sobolev_novelty.evidence.origin import circumstances, without_folders
 from sobolev_novelty.progress import silent
 
 #: Seconds between two heartbeats.
@@ -229,7 +229,8 @@ class _Sweep:
             result = future.result()
             self.store.schema.check(result)
         except Exception as error:  # the cluster lost the task too often, or the method reports what cannot be stored
-            result = {"status": "crashed", "traceback": f"{type(error).__name__}: {error}", **circumstances()}
+            told = without_folders(f"{type(error).__name__}: {error}")
+            result = {"status": "crashed", "traceback": told, **circumstances()}
         if result["status"] == ENVIRONMENT:
             self.store.release([job])
             reason = result["traceback"]

@@ -17,7 +17,7 @@ import pandas as pd
 from sobolev_novelty.bench.bootstrap import Difference, paired_difference
 from sobolev_novelty.bench.paper import paper_name, paper_row
 from sobolev_novelty.bench.suites import SUITES, suite_tasks
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, shortened
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.search.registry import engine_names
 
@@ -137,14 +137,23 @@ def rows_at(frame: pd.DataFrame, noise: float) -> pd.DataFrame:
     return rows
 
 
+def _numbers(text: Any) -> list[float]:
+    """The numbers of a column that holds them as JSON."""
+    try:
+        values = json.loads(text) if isinstance(text, str) else []
+        return [float(value) for value in values]
+    except (TypeError, ValueError, RecursionError):
+        raise DataError(f"The store is damaged: 'novelties' holds {shortened(text, 40)}. Name another store.") from None
+
+
 def _mean_novelty(text: Any) -> float:
-    values = json.loads(text) if isinstance(text, str) else []
+    values = _numbers(text)
     return float(np.mean(values)) if values else float("nan")
 
 
 def _term_counts(text: Any) -> tuple[int, int]:
     """Terms, and terms above the threshold, of a multi-term expression; zeros for others."""
-    values = json.loads(text) if isinstance(text, str) else []
+    values = _numbers(text)
     return (len(values), sum(value > TAU_ID for value in values)) if len(values) > 1 else (0, 0)
 
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, shortened
 from sobolev_novelty.evidence.claims import CLAIMED, STALE_AFTER, Identity
 from sobolev_novelty.evidence.schema import Schema
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Key = tuple[Any, ...]
 
 _SETTINGS = "CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+#: What the machine can do to a store that is whole: a full disk, a missing folder, somebody else's lock.
+_CIRCUMSTANCES = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR")
 _IS_MINE = "status = ? AND host = ? AND pid = ? AND process_started = ?"
 
 
@@ -71,13 +73,35 @@ class EvidenceStore(ABC):
             )
         try:
             self._selection = self._open()
-        except sqlite3.DatabaseError as error:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorname in _CIRCUMSTANCES:
+                raise self._unusable(error) from error
+            raise self._foreign(str(error)) from error
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._foreign(str(error)) from error
 
     @property
     @abstractmethod
     def schema(self) -> Schema:
         """What the rows hold."""
+
+    def _unusable(self, error: sqlite3.DatabaseError) -> DataError:
+        remedy = "Check the disk, the path and its permissions, and go on: rows that are stored stay."
+        if getattr(error, "sqlite_errorname", None) not in _CIRCUMSTANCES:
+            remedy = "Take a copy of the file, or name another store."
+        return DataError(f"The store '{self.path}' cannot be used: {error}. {remedy}")
+
+    def _damaged(self, reason: str) -> DataError:
+        return DataError(
+            f"The store '{self.path}' is damaged: {reason}. Take a copy of the file, or name another store."
+        )
+
+    def _check_row(self, row: Mapping[str, Any]) -> None:
+        """Refuse what no version of this package wrote: SQLite lets any column hold anything."""
+        for column in self.schema.columns:
+            is_missing = row[column.name] is None and column.role == "key"
+            if is_missing or not column.accepts(row[column.name]):
+                raise self._damaged(f"column '{column.name}' holds {shortened(row[column.name], 40)}")
 
     def _foreign(self, reason: str) -> DataError:
         return DataError(f"'{self.path}' is not a store of '{self.schema.made_by}': {reason}.")
@@ -123,9 +147,16 @@ class EvidenceStore(ABC):
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         # One short connection per call: nothing is shared between threads or inherited by children.
-        with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
-            connection.execute("PRAGMA query_only=ON" if self.read_only else "PRAGMA synchronous=FULL")
-            yield connection
+        try:
+            with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
+                connection.execute("PRAGMA query_only=ON" if self.read_only else "PRAGMA synchronous=FULL")
+                # Damaged files hold text that is none; it shows as such.
+                connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
+                yield connection
+        except sqlite3.DatabaseError as error:
+            raise self._unusable(error) from error
+        except UnicodeDecodeError as error:  # names and messages of SQLite come from the file, too
+            raise self._damaged("it holds names that are not text") from error
 
     def _address(self) -> str:
         # SQLite reads a WAL file through files it makes beside it; where it cannot make them, nobody can be writing.
@@ -150,7 +181,11 @@ class EvidenceStore(ABC):
     def settings(self) -> dict[str, Any]:
         """What the rows were made with."""
         with self._connection() as connection:
-            return {name: json.loads(value) for name, value in connection.execute("SELECT name, value FROM settings")}
+            stored = dict(connection.execute("SELECT name, value FROM settings"))
+        try:
+            return {str(name): json.loads(value) for name, value in stored.items()}
+        except (TypeError, ValueError, RecursionError) as error:
+            raise self._damaged(f"its settings are not JSON ({shortened(error)})") from error
 
     def claim(self, key: Key) -> bool:
         """Take a job if it is free or its claim is stale. ``False``: it is finished, or another runner has it."""
@@ -176,6 +211,8 @@ class EvidenceStore(ABC):
     def _is_free(self, status: str, host: str, pid: int, started: float, heartbeat: float) -> bool:
         if status != CLAIMED:
             return False
+        if not (isinstance(pid, int) and isinstance(heartbeat, int | float)):
+            return True  # a damaged claim is nobody's
         return Identity(host, pid, started).is_gone(self.identity.host) or time.time() - heartbeat > STALE_AFTER
 
     def heartbeat(self) -> None:
@@ -243,14 +280,21 @@ class EvidenceStore(ABC):
                 f" ORDER BY created, {', '.join(self.schema.names('key'))}",
                 (CLAIMED, *values),
             )
-            return [dict(row) for row in rows]
+            found = [dict(row) for row in rows]
+        for row in found:
+            self._check_row(row)
+        return found
 
     def frame(self, *, with_claims: bool = False) -> pd.DataFrame:
         """All rows, sorted by key; JSON columns stay text."""
         import pandas as pd
 
         with self._connection() as connection:
-            frame = pd.read_sql_query(
-                f"SELECT {self._selection} FROM runs ORDER BY {', '.join(self.schema.names('key'))}", connection
+            found = connection.execute(
+                f"SELECT {self._selection} FROM runs ORDER BY {', '.join(self.schema.names('key'))}"
             )
+            names, rows = [column[0] for column in found.description], found.fetchall()
+        for row in rows:
+            self._check_row(dict(zip(names, row, strict=True)))
+        frame = pd.DataFrame.from_records(rows, columns=names, coerce_float=True)
         return frame if with_claims else frame[frame["status"] != CLAIMED].reset_index(drop=True)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.errors import DataError, shortened
 from sobolev_novelty.search.loop import Budget, Callback, SearchProgress, SearchResult
 from sobolev_novelty.search.storage import read_json, write_json
 from sobolev_novelty.search.units import ToUser
@@ -55,11 +57,14 @@ class Checkpoint:
         if content.get("data") != data:
             raise DataError(f"The checkpoint '{path}' belongs to other data. Delete it or give another path.")
         try:
-            equations = tuple(str(text) for text in content["equations"])
-            counts = int(content["n_evaluations"]), int(content["n_novelty_calls"])
-            return cls(path, data, equations, *counts, float(content["seconds"]))
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"The checkpoint '{path}' is damaged: {error!r}. Delete it or give another path."
+            equations = tuple(_checked(text, str) for text in _checked(content["equations"], list))
+            counts = [_checked(content[name], int) for name in ("n_evaluations", "n_novelty_calls")]
+            seconds = float(_checked(content["seconds"], (int, float)))
+            if min(*counts, seconds) < 0 or max(counts) >= 2**63 or not math.isfinite(seconds):
+                raise ValueError("counts and seconds must be from 0 on")
+            return cls(path, data, equations, *counts, seconds)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            message = f"The checkpoint '{path}' is damaged: {shortened(error)}. Delete it or give another path."
             raise DataError(message) from error
 
     def remaining(self, budget: Budget, n_guesses: int) -> Budget:
@@ -100,3 +105,9 @@ class Checkpoint:
                 self.write(progress, written)
 
         return save
+
+
+def _checked(value: Any, kind: type | tuple[type, ...]) -> Any:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"got {shortened(value)}")
+    return value

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from sobolev_novelty.errors import DataError, ParameterError, SobolevError
+from sobolev_novelty.data import repeated
+from sobolev_novelty.errors import DataError, ParameterError, SobolevError, shortened
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.output import write_whole
@@ -27,6 +30,10 @@ FORMAT = "sobolev-novelty model"
 #: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
 #: chosen equation.
 FORMAT_VERSION = 3
+#: Inputs of a model, at most: their names take memory before anything else is known of the file.
+MAX_FEATURES = 1_000_000
+#: The distribution whose version a model names.
+_PACKAGE = "sobolev-novelty"
 
 #: Columns of a model's table of equations.
 TABLE_COLUMNS = ("complexity", "loss", "score", "min_novelty", "mean_novelty", "expression", "chosen")
@@ -74,10 +81,15 @@ def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"'{path}' cannot be read as JSON: {error}.") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(f"'{path}' cannot be read as JSON: {reason}. Check the path and its permissions.") from error
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"'{path}' cannot be read as JSON: {error}. Take a copy of the file, or give another path."
+        ) from error
     if not isinstance(content, dict):
-        raise DataError(f"'{path}' does not hold a JSON object.")
+        raise DataError(f"'{path}' does not hold a JSON object. Give another path.")
     return content
 
 
@@ -100,10 +112,11 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
+        "saved_by": _installed_version(),
         "feature_names": None if named is None else [str(name) for name in named],
         "n_features": int(model.n_features_in_),
         "chosen": str(model.expression_),
-        "chosen_index": int(np.flatnonzero(table["chosen"])[0]),
+        "chosen_index": int(max(np.flatnonzero(table["chosen"]), default=-1)),
         "verdicts": None if verdicts is None else verdicts_to_dicts(verdicts),
         "ranges": None if ranges is None else [[_number(value) for value in row] for row in ranges.tolist()],
         "equations": rows,
@@ -124,35 +137,77 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
     if content.get("format") != FORMAT or not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         raise DataError(
             f"'{where}' is not a saved model that this version of the package reads (format '{FORMAT}', version 1 to "
-            f"{FORMAT_VERSION}). Got format {content.get('format')!r}, version {version!r}."
+            f"{FORMAT_VERSION}). Got format {shortened(content.get('format'))}, version {shortened(version)}."
         )
+    _tell_of_another_version(content, where)
     try:
         model: Any = cls(**_constructor_arguments(content["settings"], version))
         names = content["feature_names"]
-        model.n_features_in_ = int(content["n_features"])
+        model.n_features_in_ = _count(content, "n_features", at_least=1, at_most=MAX_FEATURES)
         if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
+            model.feature_names_in_ = np.array(_names(names, model.n_features_in_), dtype=object)
         known = names if names is not None else [f"x{k}" for k in range(model.n_features_in_)]
-        rows = [dict(row, expression=as_expression(row["expression"], known)) for row in content["equations"]]
+        rows = [dict(row, expression=as_expression(_text(row["expression"]), known)) for row in content["equations"]]
         model._verdicts_, model._warned_ = None, []
         if version >= 3 and content["verdicts"] is not None:
             model._verdicts_ = verdicts_from_dicts(content["verdicts"])
         if version >= 3 and content["ranges"] is not None:
             model._ranges_ = np.array(content["ranges"], dtype=np.float64).reshape(2, model.n_features_in_)
-        model.expression_ = as_expression(content["chosen"], known)
-        model.n_evaluations_ = int(content["n_evaluations"])
-        model.n_novelty_calls_ = int(content["n_novelty_calls"])
-        model.stop_reason_ = str(content["stop_reason"])
+        model.expression_ = as_expression(_text(content["chosen"]), known)
+        model.n_evaluations_ = _count(content, "n_evaluations")
+        model.n_novelty_calls_ = _count(content, "n_novelty_calls")
+        model.stop_reason_ = _text(content["stop_reason"])
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
         table.insert(0, "complexity", [row["expression"].complexity for row in rows])
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
         model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
     except SobolevError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"'{where}' is not a whole model: {error!r}.") from error
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise DataError(
+            f"'{where}' is not a whole model: {shortened(error)}. Take a copy of the file, or fit and save again."
+        ) from error
     found: M = model
     return found
+
+
+def _installed_version() -> str | None:
+    try:
+        return metadata.version(_PACKAGE)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _tell_of_another_version(content: dict[str, Any], where: str) -> None:
+    """The equations mean the same; a further fit need not find the same."""
+    saved_by, installed = content.get("saved_by"), _installed_version()
+    if "saved_by" in content and saved_by != installed and isinstance(saved_by, str):
+        warnings.warn(
+            f"'{where}' was saved by version {shortened(saved_by, 40)} of the package; this is version {installed}. It "
+            "predicts the same; a further fit may find something else.",
+            stacklevel=4,
+        )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, got {shortened(value)}")
+    return value
+
+
+def _count(content: dict[str, Any], name: str, *, at_least: int = 0, at_most: int = 2**63 - 1) -> int:
+    value = content[name]
+    if not isinstance(value, int) or isinstance(value, bool) or not at_least <= value <= at_most:
+        raise ValueError(f"'{name}' must be a whole number from {at_least} to {at_most}. Got {shortened(value)}")
+    return value
+
+
+def _names(names: Any, n_features: int) -> list[str]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"'feature_names' must be a list of texts. Got {shortened(names)}")
+    if len(names) != n_features or repeated(names):
+        raise ValueError(f"'feature_names' must be {n_features} different names. Got {shortened(names)}")
+    return names
 
 
 def _is_chosen(content: dict[str, Any], expressions: list[Expression], chosen: Expression) -> Any:

@@ -45,6 +45,9 @@ def verdicts_from_dicts(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """The table that :func:`verdicts_to_dicts` was given; an open end is infinite again."""
     import pandas as pd
 
+    for row in rows:
+        if not all(isinstance(row[name], str | None) for name in TEXTS):
+            raise TypeError("the words of a verdict must be texts")
     table = pd.DataFrame([{name: row[name] for name in COLUMNS} for row in rows], columns=list(COLUMNS))
     table = table.astype({name: float for name in COLUMNS if name not in (*TEXTS, "qualified")})
     return table.fillna({"low": -math.inf, "high": math.inf})

@@ -148,6 +148,7 @@ class NoveltyAccumulator:
         notes = plan.notes + data_notes(
             plan.names, found.moments.scales(), self._geometry, status=status, n_finite=found.n_finite,
             n_samples=found.n_samples,
+            empty={name for name, count in zip(plan.names, found.moments.count, strict=True) if not count},
         )  # fmt: skip
         result = residuals_of_summary(found, self._geometry) if status is Status.OK else None
         dropped = {why: int(n) for why, n in zip(DROP_REASONS, found.dropped, strict=True)}
@@ -202,7 +203,7 @@ class NoveltyAccumulator:
                     found._summary = summary_from_json(state["tally"], no_rows(found._plan.recipe))
         except SobolevError:
             raise
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
             raise DataError(f"The bytes are not an accumulator: {error}. Write them with 'to_bytes'.") from error
         return found
 

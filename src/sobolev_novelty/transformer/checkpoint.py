@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, shortened
+from sobolev_novelty.output import whole_file, write_whole
 from sobolev_novelty.transformer.model import Model
 from sobolev_novelty.transformer.safetensors import read_shards, write_shards
 from sobolev_novelty.transformer.settings import RunSettings
@@ -51,9 +51,11 @@ class Stored:
 
 def save_state(folder: Path, state: Mapping[str, Any]) -> None:
     """Write the full state, as a whole or not at all."""
-    unfinished = folder / f"{STATE}.tmp"
-    torch.save(dict(state), unfinished)
-    os.replace(unfinished, folder / STATE)
+    with whole_file(folder / STATE) as file:
+        try:
+            torch.save(dict(state), file)
+        except RuntimeError as error:  # what torch makes of a full disk
+            raise OSError(str(error)) from error
 
 
 def load_state(folder: Path) -> dict[str, Any] | None:
@@ -61,7 +63,12 @@ def load_state(folder: Path) -> dict[str, Any] | None:
     path = folder / STATE
     if not path.is_file():
         return None
-    loaded: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    try:
+        loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # zipfile's, pickle's and torch's own, down to RuntimeError
+        raise DataError(f"{path} is damaged: {shortened(error)}. Delete it to start again, or fetch a copy.") from error
+    if not isinstance(loaded, dict):
+        raise DataError(f"{path} is not the state of a training run. Give another folder.")
     return loaded
 
 
@@ -93,9 +100,7 @@ def write_weights(
     }
     if settings.model.with_floats:
         del config["vocabulary"]  # nine hundred numbers, which tokenizer.py defines
-    unfinished = folder / f"{CONFIG}.tmp"
-    unfinished.write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    os.replace(unfinished, folder / CONFIG)
+    write_whole(folder / CONFIG, json.dumps(config, indent=1) + "\n")
     for old in folder.glob(f"{kind}-*.safetensors"):
         if old.name not in files:
             old.unlink()

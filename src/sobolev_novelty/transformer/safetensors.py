@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor
 
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.output import whole_file
 
 _DTYPES = {
     "F32": torch.float32, "BF16": torch.bfloat16, "F16": torch.float16,
@@ -43,9 +43,8 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # the format asks for data that begin at a multiple of eight
     content = b"".join([struct.pack("<Q", len(text)), text, *chunks])
-    unfinished = path.with_name(path.name + ".tmp")
-    unfinished.write_bytes(content)
-    os.replace(unfinished, path)
+    with whole_file(path) as file:
+        file.write(content)
     return hashlib.sha256(content).hexdigest()
 
 

@@ -71,9 +71,12 @@ class Journal:
     def write(self, kind: str, **values: Any) -> None:
         """Add a line, and show it."""
         line = json.dumps({"kind": kind, "seconds": round(self.elapsed, 2), **values})
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-        sys.stdout.write(line + "\n")
+        with self.path.open("ab+") as file:
+            # A run that was killed may have left half a line: this one begins on its own.
+            if file.seek(0, 2) and (file.seek(-1, 2), file.read(1))[1] != b"\n":
+                line = "\n" + line
+            file.write(line.encode() + b"\n")
+        sys.stdout.write(line.lstrip("\n") + "\n")
         sys.stdout.flush()
 
 

@@ -125,7 +125,7 @@ class Closure:
         """Read what :meth:`to_dict` wrote."""
         try:
             rows = [(int(k), int(a), int(b), float(c)) for k, a, b, c in content["terms"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(
                 "A closure needs 'terms', a list of [channel 0..2, power of x1, power of x2, coefficient]. "
                 f"Got {str(content)[:80]}."
@@ -141,7 +141,7 @@ class Closure:
         """Read what :meth:`to_json` wrote."""
         try:
             content = json.loads(text)
-        except json.JSONDecodeError as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"The closure file is not JSON: {error}. Write it with Closure.to_json.") from error
         return cls.from_dict(content)
 

@@ -218,18 +218,18 @@ def _write_dictionaries(folder: Path, case: FoamCase) -> None:
     )
     zone, velocity = case.conditions.forced_zone, case.conditions.mean_velocity
     selection = "selectionMode cellZone; cellZone crest;" if zone == "crest" else "selectionMode all;"
-    force = f"momentumSource {{ type meanVelocityForce; {selection} fields (U); Ubar ({velocity!r} 0 0); }}\n"
+    force = f"momentumSource {{ type meanVelocityForce; {selection} fields (U); Ubar ({float(velocity)!r} 0 0); }}\n"
     model = f"simulationType RAS;\nRAS\n{{\nRASModel {case.model};\nturbulence on;\nprintCoeffs off;\n"
     if case.model == "sobolevClosure":
         if case.closure is None:
             raise DataError("The model 'sobolevClosure' needs a 'closure'. Got None.")
-        model += f"sobolevClosureCoeffs\n{{\nalpha1 {case.alpha!r};\n{case.closure.to_foam()}}}\n"
+        model += f"sobolevClosureCoeffs\n{{\nalpha1 {float(case.alpha)!r};\n{case.closure.to_foam()}}}\n"
     texts = {
         "system/controlDict": control,
         "system/fvSchemes": _SCHEMES,
-        "system/fvSolution": _SOLUTION.format(tolerance=case.tolerance),
+        "system/fvSolution": _SOLUTION.format(tolerance=float(case.tolerance)),
         "system/fvOptions": force,
-        "constant/transportProperties": f"transportModel Newtonian;\nnu {case.conditions.viscosity!r};\n",
+        "constant/transportProperties": f"transportModel Newtonian;\nnu {float(case.conditions.viscosity)!r};\n",
         "constant/turbulenceProperties": model + "}\n",
     }
     for name, text in texts.items():

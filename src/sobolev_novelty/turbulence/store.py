@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from sobolev_novelty.errors import DataError, shortened
 from sobolev_novelty.evidence.origin import circumstances
 from sobolev_novelty.evidence.schema import Column, Schema
 from sobolev_novelty.evidence.store import EvidenceStore
@@ -68,7 +69,12 @@ class RunStore(EvidenceStore):
 
 def _decoded(row: Row) -> Row:
     """A stored row with its JSON read and its notes beside the columns."""
-    texts = {name: None if row[name] is None else json.loads(row[name]) for name in _JSON}
+    try:
+        texts = {name: None if row[name] is None else json.loads(row[name]) for name in _JSON}
+    except (ValueError, RecursionError) as error:
+        raise DataError(
+            f"The store is damaged: {shortened(error)} in run '{row['key']}'. Name another store."
+        ) from error
     converged = None if row["is_converged"] is None else bool(row["is_converged"])
     notes = texts.pop("notes") or {}
     return {**notes, **{name: row[name] for name in row if name != "notes"}, **texts, "is_converged": converged}

@@ -1,0 +1,146 @@
+"""What long, wide and deep inputs cost: seconds and peak memory of each, in a process of its own.
+
+::
+
+    python -m benchmarks.limits            # all cases -> results/benchmarks/limits.json and docs/limits.md
+    python -m benchmarks.limits CASE       # one case, as JSON on standard output
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+STORED = ROOT / "results" / "benchmarks" / "limits.json"
+PAGE = ROOT / "docs" / "limits.md"
+MARKS = ("<!-- limits: made by benchmarks/limits.py -->", "<!-- end -->")
+RNG = np.random.default_rng(0)
+
+
+def _formula(text: str) -> Callable[[], object]:
+    from sobolev_novelty import novelty
+
+    X = RNG.uniform(0.5, 1.5, (50, 7))
+    return lambda: novelty(text, X)
+
+
+def _terms(n_terms: int) -> Callable[[], object]:
+    from sobolev_novelty import novelty
+
+    X = RNG.uniform(0.5, 1.5, (1000, 7))
+    return lambda: novelty("+".join(f"sin({k + 1}*x{k % 7})" for k in range(n_terms)), X)
+
+
+def _columns(n_columns: int, with_verdicts: bool) -> Callable[[], object]:
+    from sobolev_novelty.files import read_table
+    from sobolev_novelty.matching import match_equation
+
+    path = Path(tempfile.mkdtemp()) / "wide.csv"
+    names = [f"c{k}" for k in range(n_columns)]
+    lines = [",".join(names)] + [",".join(f"{v:.3f}" for v in RNG.normal(size=n_columns)) for _ in range(40)]
+    path.write_text("\n".join(lines))
+
+    def run() -> object:
+        report = match_equation(f"c0 + c1*{names[-1]}", read_table(path)).report()
+        return str(report) if with_verdicts else report
+
+    return run
+
+
+def _rows(n_rows: int) -> Callable[[], object]:
+    from sobolev_novelty import novelty
+
+    X = RNG.uniform(0.5, 1.5, (n_rows, 3))
+    return lambda: novelty("x0 + sin(x1) + x1*x2", X)
+
+
+def _bomb() -> Callable[[], object]:
+    from sobolev_novelty.errors import DataError
+    from sobolev_novelty.files import read_table
+
+    path = Path(tempfile.mkdtemp()) / "bomb.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(b"a,b\n")
+        for _ in range(430):
+            file.write(b"1,2\n" * 1_000_000)
+
+    def run() -> object:
+        try:
+            return read_table(path)
+        except DataError as error:
+            return str(error)
+
+    return run
+
+
+#: Name -> what it is, and how it is made ready.
+CASES: dict[str, tuple[str, Callable[[], Callable[[], object]]]] = {
+    "sum": ("a sum of 8,000 equal terms (24 KB)", lambda: _formula("+".join(["x0"] * 8000))),
+    "max": ("a maximum of 33,000 operands (132 KB)", lambda: _formula(f"max({','.join(['x0', 'x1'] * 16_500)})")),
+    "terms50": ("50 terms, 1,000 rows", lambda: _terms(50)),
+    "terms200": ("200 terms, 1,000 rows", lambda: _terms(200)),
+    "columns": ("a CSV of 40,000 columns and 40 rows: reading, novelty", lambda: _columns(40_000, False)),
+    "verdicts": ("the same with every word of the report", lambda: _columns(40_000, True)),
+    "rows": ("1,000,000 rows, 3 terms", lambda: _rows(1_000_000)),
+    "bomb": ("a 1.7 MB .csv.gz that holds 1.7 GB: refused", _bomb),
+}
+
+
+def measure(case: str) -> dict[str, float]:
+    """Seconds of one case after a first small call, and the peak memory of the process."""
+    import pandas  # noqa: F401
+
+    from sobolev_novelty import novelty
+
+    str(novelty("x0 + x1", RNG.uniform(size=(50, 2))))
+    run = CASES[case][1]()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    begin, processor = time.perf_counter(), time.process_time()
+    run()
+    return {
+        "seconds": round(time.perf_counter() - begin, 3),
+        "processor_seconds": round(time.process_time() - processor, 3),
+        "megabytes_before": round(before),
+        "megabytes": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+    }
+
+
+def table(found: dict[str, dict[str, float]]) -> str:
+    """The measurements as Markdown."""
+    lines = ["| input | processor seconds | peak MB (before) |", "| --- | ---: | ---: |"]
+    lines += [
+        f"| {CASES[name][0]} | {row['processor_seconds']:.2f} | {row['megabytes']} ({row['megabytes_before']}) |"
+        for name, row in found.items()
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str]) -> None:
+    """Entry point."""
+    if arguments:
+        print(json.dumps(measure(arguments[0])))
+        return
+    found = {}
+    for case in CASES:
+        command = [sys.executable, "-m", "benchmarks.limits", case]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+        found[case] = json.loads(done.stdout)
+        print(case, found[case], flush=True)
+    STORED.write_text(json.dumps(found, indent=1) + "\n")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    PAGE.write_text(f"{before}{MARKS[0]}\n\n{table(found)}\n\n{MARKS[1]}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,203 @@
+"""Costs that stay linear, and what is refused instead of taking all memory."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import json
+import lzma
+import time
+import tracemalloc
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from sobolev_novelty import novelty
+from sobolev_novelty.cli import app
+from sobolev_novelty.compression import decompressed
+from sobolev_novelty.data import as_sample
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.file_chunks import FileChunks
+from sobolev_novelty.files import read_table
+from sobolev_novelty.matching import match_equation
+from sobolev_novelty.search.loop import Budget
+from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.table_format import HEAD, TableFormat
+from sobolev_novelty.tangent import tangent_frame
+from sobolev_novelty.wide_text import MANY_COLUMNS
+
+#: Seconds of processor time: the time on the wall depends on who else is busy.
+SECONDS = 3.0
+
+
+def wide(path: Path, n_columns: int, n_rows: int = 33, entry: str = "{:.3f}") -> pd.DataFrame:
+    values = np.round(np.random.default_rng(0).normal(size=(n_rows, n_columns)), 3)
+    lines = [",".join(f"c{k}" for k in range(n_columns))]
+    lines += [",".join(entry.format(value) for value in row) for row in values]
+    path.write_text("\n".join(lines) + "\n")
+    return pd.DataFrame(values, columns=lines[0].split(","))
+
+
+def test_forty_thousand_columns_are_read_and_matched_in_a_second(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    wide(path, 40_000)
+    assert path.read_text().index("\n") > HEAD / 2
+    begin = time.process_time()
+    matched = match_equation("c0 + c1*c39999", read_table(path))
+    matched.report()
+    assert time.process_time() - begin < SECONDS
+    assert matched.sample.n_features == 40_000
+
+
+def test_the_verdicts_on_forty_thousand_columns_need_no_matrix_of_all_pairs(tmp_path: Path) -> None:
+    sample = as_sample(np.random.default_rng(0).normal(size=(40, 40_000)))
+    begin = time.process_time()
+    frame = tangent_frame(sample)
+    assert time.process_time() - begin < SECONDS
+    assert frame.dimension == 39  # forty points span no more
+    assert frame.directions.strides[0] == 0  # one set of directions, whatever the number of rows
+
+
+def test_directions_are_the_same_whichever_way_they_are_found() -> None:
+    """More columns than rows, and the same rows with a copy of each: the eigenvectors of one matrix."""
+    X = np.random.default_rng(1).normal(size=(33, 32))
+    X[:, 5] = 2.0 * X[:, 3]
+    few, many = tangent_frame(as_sample(np.hstack([X, X[:, :4]]))), tangent_frame(as_sample(X))
+    assert few.dimension == many.dimension == 31
+    projections = [frame.directions[0].T @ frame.directions[0] for frame in (few, many)]
+    np.testing.assert_allclose(projections[1] @ projections[1], projections[1], atol=1e-10)
+    np.testing.assert_allclose(projections[0] @ projections[0], projections[0], atol=1e-10)
+
+
+@pytest.mark.parametrize("entry", ["{:.3f}", " {:.3f} ", "{:.3e}"])
+def test_a_wide_table_is_read_as_a_narrow_one(entry: str, tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    wide(path, MANY_COLUMNS, entry=entry)
+    found = read_table(path).frame
+    expected = pd.read_csv(path, skipinitialspace=True)
+    expected.columns = found.columns
+    pd.testing.assert_frame_equal(found, expected)
+
+
+def test_missing_and_text_entries_of_a_wide_table_are_found(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    wide(path, MANY_COLUMNS)
+    lines = path.read_text().splitlines()
+    lines[1] = "," + lines[1].partition(",")[2]
+    path.write_text("\n".join(lines))
+    assert np.isnan(read_table(path).numbers("c0")[0])
+    lines[2] = "heavy," + lines[2].partition(",")[2]
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match="Column 'c0' .* 'heavy' in data row 2"):
+        read_table(path).numbers("c0")
+    lines[3] += ",5"
+    path.write_text("\n".join(lines))
+    with pytest.raises(DataError, match="Expected 1000 fields in line 4, saw 1001"):
+        read_table(path)
+
+
+def test_a_header_longer_than_the_head_is_read_whole(tmp_path: Path) -> None:
+    path = tmp_path / "long.csv"
+    names = [f"a_rather_long_name_of_a_column_{k:06d}" for k in range(HEAD // 30)]
+    path.write_text(",".join(names) + "\n" + "\n".join([",".join(["1.5"] * len(names))] * 2) + "\n")
+    assert read_table(path).columns[-1] == names[-1]
+
+
+@pytest.mark.parametrize(
+    "text", [f"max({', '.join(f'x{k % 7}' for k in range(33_000))})", "+".join(["x0"] * 8000)], ids=["max", "sum"]
+)
+def test_a_long_formula_costs_seconds_and_megabytes_not_gigabytes(text: str) -> None:
+    begin = time.process_time()
+    tracemalloc.start()
+    try:
+        report = novelty(text, np.random.default_rng(0).uniform(size=(50, 7)))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(report) == 1
+    assert time.process_time() - begin < 3.0 * SECONDS  # of which the tracing takes most
+    assert peak < 200 << 20
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [{"n_features": 10**12}, {"n_features": -1}, {"n_features": "2"}, {"n_features": True}, {"feature_names": ["a"]}],
+)
+def test_a_model_file_with_an_impossible_number_of_inputs_is_refused_at_once(
+    damage: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "model.json"
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    SymbolicRegressor("mcts", budget=Budget(max_evaluations=20), random_state=0).fit(X, X[:, 0]).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    begin = time.process_time()
+    with pytest.raises(DataError, match="is not a whole model: .* Take a copy"):
+        SymbolicRegressor.load(path)
+    assert time.process_time() - begin < 1.0
+
+
+def compressed(kind: str, content: bytes) -> bytes:
+    if kind == "zip":
+        target = io.BytesIO()
+        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("a.csv", content)
+        return target.getvalue()
+    if kind == "zst":
+        return bytes(pytest.importorskip("zstandard").compress(content))
+    return {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[kind](content)
+
+
+KINDS = ("gz", "bz2", "xz", "zip", "zst")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_file_that_holds_gigabytes_is_refused_unless_more_is_allowed(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"bomb.csv.{kind}"
+    path.write_bytes(compressed(kind, b"a,b\n" + b"1,2\n" * 1_000_000))
+    with pytest.raises(DataError, match=r"holds more than 1 MB when it is decompressed.*'max_megabytes'"):
+        read_table(path, TableFormat(max_megabytes=1))
+    assert len(read_table(path)) == 1_000_000
+    chunks = FileChunks(path, 1000, TableFormat(max_megabytes=1))
+    assert sum(len(table) for table in chunks.tables()) == 1_000_000
+
+
+def test_the_limit_is_an_option_of_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000_000))
+    done = CliRunner().invoke(app, ["report", "a + b", str(path), "--max-megabytes", "1"])
+    assert done.exit_code == 1
+    assert done.stderr.count("\n") == 1
+    assert "--max-megabytes" in done.stderr
+
+
+def test_a_parquet_file_of_repetitions_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "bomb.parquet"
+    pd.DataFrame({"a": np.zeros(2_000_000)}).to_parquet(path)
+    with pytest.raises(DataError, match="holds more than 1 MB"):
+        read_table(path, TableFormat(max_megabytes=1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.9])
+def test_a_damaged_archive_is_our_error(kind: str, place: float, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).normal(size=300)
+    content = bytearray(compressed(kind, ("a\n" + "\n".join(map(str, noise))).encode()))
+    at = int(place * len(content))
+    content[at : at + 8] = bytes(255 - byte for byte in content[at : at + 8])
+    path = tmp_path / f"data.csv.{kind}"
+    path.write_bytes(content)
+    with pytest.raises(DataError):
+        read_table(path)
+
+
+def test_a_bounded_reader_gives_out_what_the_decompressor_does() -> None:
+    content = np.random.default_rng(0).bytes(200_000)
+    with decompressed(io.BytesIO(gzip.compress(content)), "gzip", "a", 10**6) as handle:
+        assert handle.read() == content

@@ -1,0 +1,275 @@
+"""Kill runs at random moments, with SIGKILL, and check that nothing is lost, doubled or torn.
+
+::
+
+    python tools/kill_test.py                          # 20 kills of each
+    python tools/kill_test.py --kills 3 bench fit      # fewer, of some
+
+After every kill the files must be readable, and hold all that they held after the kill before. At the end a run that is
+left alone must finish: every job once, and for training the weights of a run that was never killed, to the last bit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from abc import ABC, abstractmethod
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Lost(AssertionError):
+    """Something is lost, doubled or torn."""
+
+
+def demand(condition: object, what: str) -> None:
+    if not condition:
+        raise Lost(what)
+
+
+class Scenario(ABC):
+    """Work that can be killed, in a folder."""
+
+    @abstractmethod
+    def work(self, folder: Path) -> None:
+        """Do it, or go on with it, to the end; runs in a process of its own."""
+
+    @abstractmethod
+    def state(self, folder: Path) -> Any:
+        """What the files hold; raises where one is torn."""
+
+    @abstractmethod
+    def grows(self, before: Any, after: Any) -> bool:
+        """Whether ``after`` holds all that ``before`` did."""
+
+    @abstractmethod
+    def is_whole(self, folder: Path) -> bool:
+        """Whether the finished work is all there, once."""
+
+
+def rows_of(path: Path) -> dict[Any, Any]:
+    """Finished rows by key; the file must pass SQLite's own check."""
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(path)) as connection:
+        demand(connection.execute("PRAGMA integrity_check").fetchone() == ("ok",), "the store is torn")
+        if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+            return {}
+        connection.row_factory = sqlite3.Row
+        rows = [dict(row) for row in connection.execute("SELECT * FROM runs WHERE status != 'claimed'")]
+    key = "key" if rows and "key" in rows[0] else "seed"
+    return {row[key]: row for row in rows}
+
+
+class Bench(Scenario):
+    """A sweep of a fast method: eight jobs, each in a process of its own."""
+
+    N = 8
+
+    def work(self, folder: Path) -> None:
+        from sobolev_novelty.bench.experiment import experiment_from
+        from sobolev_novelty.bench.run import run
+        from sobolev_novelty.bench.store import Store
+
+        plan = {"tasks": ["strogatz_vdp1"], "seeds": list(range(self.N)), "max_train_rows": 50, "timeout": 120.0}
+        run(experiment_from(plan | {"methods": {"linear": {}}}, "kills"), Store(folder / "runs.sqlite"), n_jobs=2)
+
+    def state(self, folder: Path) -> Any:
+        return rows_of(folder / "runs.sqlite")
+
+    def grows(self, before: Any, after: Any) -> bool:
+        return all(after.get(key) == row for key, row in before.items())
+
+    def is_whole(self, folder: Path) -> bool:
+        left = list(Path(tempfile.gettempdir()).glob("sobolev-bench-*"))
+        from sobolev_novelty.evidence.claims import process_start
+
+        dead = [path for path in left if process_start(int(path.name.split("-")[2])) is None]
+        return sorted(self.state(folder)) == list(range(self.N)) and not dead
+
+
+class Turbulence(Scenario):
+    """The store of a study, filled as a study fills it: what is not there is computed and added."""
+
+    N = 150
+
+    def work(self, folder: Path) -> None:
+        from sobolev_novelty.turbulence.store import RunStore
+
+        store = RunStore(folder / "study.sqlite")
+        for k in range(self.N):
+            if store.find(f"row/{k}") is None:
+                store.add(f"row/{k}", {"measures": {"reattachment": float(k)}, "n_terms": k})
+
+    def state(self, folder: Path) -> Any:
+        return rows_of(folder / "study.sqlite")
+
+    def grows(self, before: Any, after: Any) -> bool:
+        return all(after.get(key) == row for key, row in before.items())
+
+    def is_whole(self, folder: Path) -> bool:
+        rows = self.state(folder)
+        return len(rows) == self.N and all(
+            json.loads(rows[f"row/{k}"]["measures"]) == {"reattachment": float(k)} for k in range(self.N)
+        )
+
+
+class Fit(Scenario):
+    """A search with a checkpoint that is written all the time, and a model at the end."""
+
+    EVALUATIONS = 3000
+
+    def work(self, folder: Path) -> None:
+        import numpy as np
+
+        from sobolev_novelty.search import checkpoint
+        from sobolev_novelty.search.loop import Budget
+        from sobolev_novelty.search.regressor import SymbolicRegressor
+
+        checkpoint.INTERVAL = 0.0
+        X = np.random.default_rng(0).uniform(0.5, 2.0, (60, 3))
+        y = X[:, 0] * np.sin(3.0 * X[:, 1]) + np.exp(-X[:, 2]) + 0.1 * np.random.default_rng(1).normal(size=60)
+        model = SymbolicRegressor("mcts", budget=Budget(max_evaluations=self.EVALUATIONS), random_state=0)
+        model.fit(X, y, checkpoint=folder / "run.json").save(folder / "model.json")
+
+    def state(self, folder: Path) -> Any:
+        path = folder / "run.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"n_evaluations": 0}
+
+    def grows(self, before: Any, after: Any) -> bool:
+        return bool(after["n_evaluations"] >= before["n_evaluations"])
+
+    def is_whole(self, folder: Path) -> bool:
+        from sobolev_novelty.search.regressor import SymbolicRegressor
+
+        found = SymbolicRegressor.load(folder / "model.json")
+        spent = self.state(folder)["n_evaluations"]
+        return bool(found.equations_["chosen"].sum() == 1) and spent >= self.EVALUATIONS
+
+
+class Pretraining(Scenario):
+    """A network of some thousand weights, whose state is written five times a second."""
+
+    def work(self, folder: Path) -> None:
+        import torch
+
+        from sobolev_novelty.transformer.settings import RunSettings
+        from sobolev_novelty.transformer.train import Limits, train
+        from sobolev_novelty.transformer.trainer import Machine
+
+        torch.set_num_threads(1)
+        content = {
+            "corpus": {"law": "lean", "seed": 3, "dimensions": [1.0, 1.0], "max_nodes": 12},
+            "model": {"tokens": "skeleton", "width": 16, "heads": 2, "encoder_layers": 1, "decoder_layers": 1},
+            "training": {"samples": 1600, "batch": 4, "warmup_steps": 3, "validation": 8},
+        }
+        limits = Limits(folder / "run", checkpoint_seconds=0.2, log_steps=1, weights=folder / "weights")
+        train(RunSettings.from_dict(content), Machine("cpu", n_threads=1), limits)
+
+    def state(self, folder: Path) -> Any:
+        from sobolev_novelty.transformer.checkpoint import load_state
+
+        (folder / "run").mkdir(exist_ok=True)
+        found = load_state(folder / "run")
+        return 0 if found is None else int(found["step"])
+
+    def grows(self, before: Any, after: Any) -> bool:
+        return bool(after >= before)
+
+    def is_whole(self, folder: Path) -> bool:
+        import torch
+
+        from sobolev_novelty.transformer.checkpoint import read_weights
+
+        through = folder.parent / "through"
+        if not through.exists():
+            through.mkdir()
+            subprocess.run(_command("pretraining", through), check=True, stdout=subprocess.DEVNULL)
+        one, other = read_weights(folder / "weights").tensors, read_weights(through / "weights").tensors
+        return set(one) == set(other) and all(torch.equal(one[name], other[name]) for name in one)
+
+
+SCENARIOS: dict[str, type[Scenario]] = {
+    "bench": Bench, "fit": Fit, "pretraining": Pretraining, "turbulence": Turbulence,
+}  # fmt: skip
+
+
+def _command(name: str, folder: Path) -> list[str]:
+    return [sys.executable, str(Path(__file__).resolve()), "--work", name, str(folder)]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    kills: int
+    finished: int
+
+
+def kill_at_random(name: str, kills: int, seed: int) -> Outcome:
+    """Kill a scenario this often; raises :class:`Lost` where something is wrong."""
+    scenario, rng = SCENARIOS[name](), random.Random(seed)
+    n_killed, n_finished, round_number = 0, 0, 0
+    with tempfile.TemporaryDirectory() as top:
+        longest = 0.0
+        while n_killed < kills or not n_finished:
+            folder = Path(top) / f"round{round_number}"
+            folder.mkdir(exist_ok=True)
+            before = scenario.state(folder)
+            begin = time.monotonic()
+            child = subprocess.Popen(_command(name, folder), stdout=subprocess.DEVNULL, start_new_session=True)
+            try:
+                # The first run is left alone: it says how long one takes.
+                child.wait(timeout=None if not n_finished or n_killed >= kills else rng.uniform(0.1, 0.9) * longest)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                n_killed += 1
+            else:
+                demand(child.returncode == 0, f"{name} ended with exit code {child.returncode}")
+                demand(scenario.is_whole(folder), f"{name}: the finished work is not whole")
+                longest = longest or time.monotonic() - begin
+                n_finished += 1
+                round_number += 1
+                continue
+            after = scenario.state(folder)
+            demand(scenario.grows(before, after), f"{name}: {before} became {after}")
+        # What the last kill left is finished.
+        folder = Path(top) / f"round{round_number}"
+        folder.mkdir(exist_ok=True)
+        subprocess.run(_command(name, folder), check=True, stdout=subprocess.DEVNULL)
+        demand(scenario.is_whole(folder), f"{name}: the finished work is not whole")
+    return Outcome(n_killed, n_finished + 1)
+
+
+def main() -> int:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(SCENARIOS)}; default: all")
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--work", metavar="NAME", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        warnings.simplefilter("ignore")
+        SCENARIOS[given.work]().work(Path(given.names[0]))
+        return 0
+    for name in given.names or SCENARIOS:
+        found = kill_at_random(name, given.kills, given.seed)
+        print(f"{name}: {found.kills} kills, {found.finished} runs to the end; 0 lost, 0 doubled, 0 torn", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
