@@ -215,7 +215,8 @@ _SMOOTHERS: dict[str, Callable[[FloatArray, FloatArray], _Column]] = {"spline": 
 
 def _score(residual: FloatArray, leverage: FloatArray) -> float:
     """Mean squared error of leaving one point out."""
-    return float(np.mean((residual / np.clip(1.0 - leverage, 1e-3, None)) ** 2))
+    # Rounding alone decides where a point is its own prediction: a curve through all points must not win by that.
+    return float(np.mean((residual / np.clip(1.0 - leverage, 1e-8, None)) ** 2))
 
 
 def _trust(variance: FloatArray) -> FloatArray:

@@ -17,7 +17,9 @@ from sobolev_novelty.expression import Expression
 #: Accuracy of a solution, relative to the size of each state.
 ACCURACY = 1e-8
 #: Evaluations of the rates after which a solution is given up.
-MAX_EVALUATIONS = 200_000
+MAX_EVALUATIONS = 50_000
+#: Steps shorter than this share of the time span lead into a singularity.
+SHORTEST_STEP = 1e-10
 #: A state farther out than this many times the largest one known has diverged.
 FAR = 1e3
 
@@ -67,7 +69,7 @@ def integrate(
         Increasing.
     x0 : ndarray of shape (n_states,)
     scale : ndarray of shape (n_states,), optional
-        Size of each state, for accuracy and for what counts as diverged; by default that of ``x0``.
+        Size of each state, for accuracy and for what counts as diverged; by default the largest of ``x0``, for all.
 
     Examples
     --------
@@ -79,8 +81,9 @@ def integrate(
     """
     programs = kernels.compile_programs(expressions, names)
     with_time = len(names) > len(expressions)
-    size = np.maximum(np.abs(x0) if scale is None else np.maximum(scale, np.abs(x0)), 1e-12)
-    size = np.maximum(size, 1e-6 * size.max())
+    largest = float(np.abs(x0).max()) or 1.0
+    size = np.full(len(x0), largest) if scale is None else np.maximum(scale, np.abs(x0))
+    size = np.maximum(size, 1e-6 * (float(size.max()) or 1.0))
     limit = FAR * size
     n_calls = 0
 
@@ -116,6 +119,8 @@ def integrate(
                     reason = f"{names[k]} left its range, beyond {number_text(float(limit[k]))} in size."
                 elif solver.status == "failed":
                     reason = f"The solver failed: {message}."
+                elif time < t[-1] and solver.step_size < SHORTEST_STEP * (t[-1] - t[0]) and n_calls > 1000:
+                    reason = "The solution runs into a singularity."
                 elif n_calls > MAX_EVALUATIONS:
                     reason = f"The solver needed more than {MAX_EVALUATIONS} evaluations."
         except _NotFinite:

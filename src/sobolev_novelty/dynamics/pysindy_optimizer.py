@@ -25,7 +25,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError, require
-from sobolev_novelty.projection import residuals
+from sobolev_novelty.projection import factor, residuals
 
 require("pysindy", extra="dynamics")
 
@@ -139,7 +139,7 @@ class NoveltyOptimizer(BaseOptimizer):  # type: ignore[misc]
         if length == 0.0 or not len(usable):
             return [_Model((), np.zeros(0), np.zeros(0), 1.0)]
         # One factorisation: all models are fitted to R, whose rows have the geometry of the samples.
-        R = np.linalg.qr(np.column_stack([columns[:, usable] / lengths[usable], target / length]), mode="r")
+        R = factor(np.column_stack([columns[:, usable] / lengths[usable], target / length]))
         known: dict[Support, _Model] = {}
 
         def model(support: Support) -> _Model:
@@ -185,7 +185,7 @@ def _fitted(R: FloatArray, support: Support) -> _Model:
     if not support:
         return _Model((), np.zeros(0), np.zeros(0), float(np.linalg.norm(R[:, -1])))
     U = R[:, list(support)]
-    b = np.linalg.lstsq(U, R[:, -1], rcond=1e-12)[0]
+    b: FloatArray = np.asarray(np.linalg.lstsq(U, R[:, -1], rcond=1e-12)[0], dtype=np.float64)
     error = float(np.linalg.norm(R[:, -1] - U @ b))
     return _Model(support, b, residuals(U).nu, error)
 

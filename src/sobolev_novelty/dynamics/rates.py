@@ -145,12 +145,16 @@ def minimised(misfit: Misfit, theta: FloatArray) -> FloatArray:
             last[:] = [(at.copy(), misfit(at))]
         return last[0][1]
 
+    def residual(at: FloatArray) -> FloatArray:
+        return both(at)[0]
+
+    def jacobian(at: FloatArray) -> FloatArray:
+        return both(at)[1]
+
     if not all(np.isfinite(part).all() for part in both(theta)):
         return theta
     try:
-        found = least_squares(
-            lambda at: both(at)[0], theta, lambda at: both(at)[1], x_scale="jac", max_nfev=MAX_STEPS, xtol=1e-9
-        )
+        found = least_squares(residual, theta, jacobian, x_scale="jac", max_nfev=MAX_STEPS, xtol=1e-9)
     except (ValueError, np.linalg.LinAlgError):  # a step left the domain of an equation
         return theta
     return np.asarray(found.x)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,14 +21,17 @@ from sobolev_novelty.dynamics.integration import Solution, integrate
 from sobolev_novelty.dynamics.shooting import shoot
 from sobolev_novelty.dynamics.trajectories import Trajectory, as_trajectories, state_rows
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.storage import read_json, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
 
+FORMAT = "sobolev-novelty equations of motion"
 DEFAULT_BUDGET = Budget(max_evaluations=6_000, seconds=30.0)
 DEFAULT_MAX_COMPLEXITY = 40
 SELECTIONS = ("trajectory", "regressor")
@@ -48,7 +52,7 @@ class TrajectoryCheck:
     errors : dict of str to float
         Root mean square of the misfit of each state, relative to its spread, up to where the integration broke off.
     lost_at : float or None
-        Time from which a state is off by half of its spread or more.
+        First time at which a state is off the smoothed one by half of its spread.
     diverged_at : float or None
         Time at which it broke off.
     reason : str
@@ -62,8 +66,9 @@ class TrajectoryCheck:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the whole trajectory is followed, to a twentieth of each state's variance."""
-        return self.diverged_at is None and all(error**2 < FOLLOWS_NMSE for error in self.errors.values())
+        """Whether the whole trajectory is followed: never lost, and to a twentieth of each state's variance."""
+        is_near = all(error**2 < FOLLOWS_NMSE for error in self.errors.values())
+        return self.diverged_at is None and self.lost_at is None and is_near
 
     def __str__(self) -> str:
         misfit = ", ".join(f"{name} {100 * error:.2g} %" for name, error in self.errors.items())
@@ -235,6 +240,10 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         if state not in self.expressions_:
             raise ParameterError(f"'state' must be one of {', '.join(self.states_)}. Got {state!r}.")
+        if not hasattr(self, "curves_"):
+            raise ParameterError(
+                "A loaded model has no training rows: use sobolev_novelty.novelty on rows of your own."
+            )
         X, y, weights = self._rows(self.states_.index(state))
         return novelty(self.expressions_[state], X, y, sample_weight=weights, names=self._inputs())
 
@@ -245,6 +254,35 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         for state in self.states_:
             parts.append(f"d{state}/d{self.time}\n{self.novelty_report(state)}")
         return "\n\n".join(parts)
+
+    def save(self, path: str | Path) -> None:
+        """Write the equations as JSON: enough to predict and to integrate; no data, no fronts, no code."""
+        check_is_fitted(self)
+        content = {
+            "format": FORMAT, "version": 1, "time": self.time, "with_time": self.with_time,
+            "equations": {state: str(expression) for state, expression in self.expressions_.items()},
+            "scale": self._scale_.tolist(), "checks": [asdict(check) for check in self.checks_],
+            "notes": list(self.notes_),
+        }  # fmt: skip
+        write_json(Path(path), content)
+
+    @classmethod
+    def load(cls, path: str | Path) -> DynamicsRegressor:
+        """Read equations that :meth:`save` wrote. Nothing in the file is executed."""
+        content = read_json(Path(path))
+        if content.get("format") != FORMAT or content.get("version") != 1:
+            raise DataError(f"'{path}' does not hold equations of motion (format '{FORMAT}', version 1).")
+        try:
+            model = cls(time=str(content["time"]), with_time=bool(content["with_time"]))
+            model.states_ = tuple(content["equations"])
+            inputs = model._inputs()
+            model.expressions_ = {state: as_expression(text, inputs) for state, text in content["equations"].items()}
+            model._scale_ = np.array(content["scale"], dtype=np.float64)
+            model.checks_ = [TrajectoryCheck(**check) for check in content["checks"]]
+            model.notes_ = tuple(map(str, content["notes"]))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataError(f"'{path}' does not hold whole equations of motion: {error!r}.") from error
+        return model
 
     def __str__(self) -> str:
         if not hasattr(self, "expressions_"):
@@ -316,7 +354,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         spread = np.std(trajectory.x, axis=0)
         spread = np.where(spread > 0.0, spread, 1.0)
         off = np.abs(found.x[known] - trajectory.x[known]) / spread
-        lost = np.flatnonzero((off > LOST).any(axis=1))
+        lost = np.flatnonzero((np.abs(found.x[known] - curve.x[known]) > LOST * spread).any(axis=1))
         return TrajectoryCheck(
             dict(zip(self.states_, np.sqrt(np.mean(off**2, axis=0)).tolist())),
             float(trajectory.t[known][lost[0]]) if len(lost) else None,

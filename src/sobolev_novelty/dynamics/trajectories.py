@@ -108,7 +108,7 @@ def _one(table: Any, t: Any, time: str, where: str) -> tuple[Trajectory, int]:
     if t is None:
         raise DataError("'t' is missing: give the times of the rows, or the step between them.")
     times = np.asarray(t, dtype=np.float64)
-    times = np.arange(len(x)) * float(times) if times.ndim == 0 else times.reshape(-1)
+    times = np.asarray(np.arange(len(x)) * float(times) if times.ndim == 0 else times.reshape(-1), dtype=np.float64)
     if len(times) != len(x):
         raise DataError(f"'t' must have one value per row, {len(x)}. Got {len(times)}.")
     complete = np.isfinite(times) & np.isfinite(x).all(axis=1)
