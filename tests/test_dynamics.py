@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from dynamical_systems import growth, predation, trajectory
 from sklearn.base import clone
 
 import sobolev_novelty as sn
+from dynamical_systems import growth, predation, trajectory
 from sobolev_novelty.bench.odebench import has_form
 from sobolev_novelty.dynamics.trajectories import as_trajectories
 

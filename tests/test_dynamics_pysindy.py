@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamical_systems import lorenz, trajectory
 from sklearn.base import clone
 
+from dynamical_systems import lorenz, trajectory
 from sobolev_novelty.dynamics.differentiation import smooth
 from sobolev_novelty.dynamics.trajectories import Trajectory
 from sobolev_novelty.errors import ParameterError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from dynamical_systems import lorenz, predation, trajectory
 
+from dynamical_systems import lorenz, predation, trajectory
 from sobolev_novelty.dynamics.choice import SystemChoice
 from sobolev_novelty.dynamics.differentiation import smooth
 from sobolev_novelty.dynamics.integration import integrate

@@ -113,16 +113,9 @@ def integrate(
                 if end > row:
                     found[row:end] = solver.dense_output()(t[row:end]).T
                     row = end
-                far = np.flatnonzero(~(np.abs(solver.y) < limit))
-                if len(far):
-                    k = int(far[0])
-                    reason = f"{names[k]} left its range, beyond {number_text(float(limit[k]))} in size."
-                elif solver.status == "failed":
-                    reason = f"The solver failed: {message}."
-                elif time < t[-1] and solver.step_size < SHORTEST_STEP * (t[-1] - t[0]) and n_calls > 1000:
-                    reason = "The solution runs into a singularity."
-                elif n_calls > MAX_EVALUATIONS:
-                    reason = f"The solver needed more than {MAX_EVALUATIONS} evaluations."
+                reason = _trouble(solver, message, names, limit, t) or (
+                    f"The solver needed more than {MAX_EVALUATIONS} evaluations." if n_calls > MAX_EVALUATIONS else ""
+                )
         except _NotFinite:
             reason = "The equations have no finite value there."
     if not reason:
@@ -130,6 +123,19 @@ def integrate(
     found[np.flatnonzero(t > time)] = np.nan
     found[(np.abs(found) >= limit).any(axis=1)] = np.nan
     return Solution(t, found, time, reason)
+
+
+def _trouble(solver: LSODA, message: str | None, names: Sequence[str], limit: FloatArray, t: FloatArray) -> str:
+    """Why a solution ends after this step; empty where it goes on."""
+    far = np.flatnonzero(~(np.abs(solver.y) < limit))
+    if len(far):
+        k = int(far[0])
+        return f"{names[k]} left its range, beyond {number_text(float(limit[k]))} in size."
+    if solver.status == "failed":
+        return f"The solver failed: {message}."
+    # The first steps are short, whatever the equation.
+    is_stuck = solver.nfev > 1000 and solver.step_size < SHORTEST_STEP * (t[-1] - t[0])
+    return "The solution runs into a singularity." if is_stuck and solver.t < t[-1] else ""
 
 
 __all__ = ["Solution", "integrate"]
