@@ -33,8 +33,8 @@ METHODS = ("spline", "local", "finite")
 DEGREE, PENALISED = 5, 3
 #: Most splines of a curve; more points than this share them.
 MAX_SPLINES = 300
-#: Strengths tried, relative to the smoothest and the roughest fit.
-N_STRENGTHS = 60
+#: Strengths tried: from hardly any smoothing at the finest scale of the splines to a parabola.
+N_STRENGTHS, WEAKEST, STRONGEST = 60, 1e-3, 1e-2
 #: Degree of local polynomials, and the shares of the points that their windows may hold.
 LOCAL_DEGREE = 3
 LARGEST_WINDOW = 0.35
@@ -146,28 +146,24 @@ def _spline(t: FloatArray, y: FloatArray) -> _Column:
     B = BSpline.design_matrix(u, knots, DEGREE).toarray()
     K = B.shape[1]
     P = _penalty(knots, K)
-    gram = B.T @ B
-    # (BᵀB + λP)⁻¹ = V (I + λ D)⁻¹ Vᵀ; a whiff of the penalty keeps BᵀB positive where splines have no point.
-    whiff = 1e-12 * np.trace(gram) / np.trace(P)
-    d, V = eigh(P, gram + whiff * P + 1e-13 * np.trace(gram) / K * np.eye(K))
-    d = np.clip(d, 0.0, None)
+    # All strengths from one factorisation: Vᵀ(BᵀB + λ₀P)V = I and VᵀPV = μ, so that
+    # V⁻¹(BᵀB + λP)V⁻ᵀ = 1 - λ₀μ + λμ. A λ₀ between the extremes keeps the smooth and the rough directions apart from
+    # rounding: roughnesses, (frequency)⁶, span twenty decades.
+    weakest, strongest = WEAKEST * n / (np.pi * K) ** 6, STRONGEST * n
+    lam_0 = np.sqrt(weakest * strongest)
+    mu, V = eigh(P, B.T @ B + lam_0 * P)
+    mu = np.clip(mu, 0.0, 1.0 / lam_0)
+    mass = 1.0 - lam_0 * mu
     basis = B @ V
     z = basis.T @ y
     squares = basis**2
-    positive = d[d > 1e-9 * d[-1]]
-    best: tuple[float, float] | None = None
-    for lam in np.geomspace(1e-3 / positive[-1], 1e3 / positive[0], N_STRENGTHS):
-        shrink = 1.0 / (1.0 + lam * d)
-        score = _score(y - basis @ (shrink * z), squares @ shrink)
-        if best is None or score < best[0]:
-            best = (score, float(lam))
-    assert best is not None
-    shrink = 1.0 / (1.0 + best[1] * d)
+    fits = [1.0 / (mass + lam * mu) for lam in np.geomspace(weakest, strongest, N_STRENGTHS)]
+    shrink = min(fits, key=lambda own: _score(y - basis @ (own * z), squares @ own))
     slopes = (BSpline(knots, np.eye(K), DEGREE).derivative()(u) @ V) / scale
     x, rates = basis @ (shrink * z), slopes @ (shrink * z)
-    n_effective = float(shrink.sum())
+    n_effective = float(shrink @ mass)
     noise = float(np.sqrt(np.sum((y - x) ** 2) / max(n - n_effective, 1.0)))
-    return _Column(x, rates, noise, _trust((slopes**2) @ shrink**2), f"{n_effective:.1f} effective parameters")
+    return _Column(x, rates, noise, _trust((slopes**2) @ (shrink**2 * mass)), f"{n_effective:.1f} effective parameters")
 
 
 def _penalty(knots: FloatArray, K: int) -> FloatArray:
