@@ -7,10 +7,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.files import read_table
+from sobolev_novelty.json_numbers import json_value
 from sobolev_novelty.output import check_output, write_or_rescue
 from sobolev_novelty.table_columns import input_columns, unusable_columns, usable_columns
 from sobolev_novelty.table_format import TableFormat
@@ -121,11 +120,6 @@ def fit_trajectories(
 
 def _summary(model: DynamicsRegressor, notes: tuple[str, ...]) -> MotionSummary:
     table = model.equations_.assign(expression=model.equations_["expression"].astype(str))
-    equations = tuple({str(name): _finite(value) for name, value in row.items()} for row in table.to_dict("records"))
+    equations = tuple({str(name): json_value(value) for name, value in row.items()} for row in table.to_dict("records"))
     checks = tuple({**asdict(check), "followed": check.is_followed} for check in model.checks_)
     return MotionSummary(equations, checks, model.report(), notes)
-
-
-def _finite(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value
