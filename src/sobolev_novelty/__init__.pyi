@@ -13,6 +13,7 @@ from sobolev_novelty.convert import (
     to_sympy as to_sympy,
 )
 from sobolev_novelty.domains import DomainCheck as DomainCheck, check_domain as check_domain
+from sobolev_novelty.dynamics.regressor import DynamicsRegressor as DynamicsRegressor
 from sobolev_novelty.errors import (
     DataError as DataError,
     ExpressionError as ExpressionError,

@@ -257,9 +257,9 @@ def accepts(
 @with_groups
 def fit(
     data: TableArgument,
-    target: Annotated[str, typer.Option(help="Column to predict.")],
     written: FormatOptions,
     proposer: ProposerOptions,
+    target: Annotated[str | None, typer.Option(help="Column to predict; left out with a column of time.")] = None,
     features: FeaturesOption = None,
     drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
     weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
@@ -268,7 +268,12 @@ def fit(
     guesses: Annotated[
         str | None, typer.Option(help="Engine whose best fits are the start, such as transformer.")
     ] = None,
-    time: Annotated[float | None, typer.Option(help="Seconds.")] = 60.0,
+    time: Annotated[
+        str | None,
+        typer.Option(help="Column of time: equations of motion of the other columns. A number: seconds, as --seconds."),
+    ] = None,
+    trajectory: Annotated[str | None, typer.Option(help="Column that tells trajectories apart, with --time.")] = None,
+    seconds: Annotated[float | None, typer.Option(help="Seconds of the search; for each state with --time.")] = 60.0,
     evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
     complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
@@ -279,22 +284,43 @@ def fit(
     jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
-    """Find an equation for a table, preferring terms that the others cannot imitate."""
+    """Find an equation for a table, preferring terms that the others cannot imitate.
+
+    With a column of time, find the equations of motion: the rate of change of every other column.
+    """
+    from sobolev_novelty.dynamics.regressor import DynamicsRegressor
     from sobolev_novelty.search.loop import Budget
     from sobolev_novelty.search.regressor import SymbolicRegressor
-    from sobolev_novelty.table_regression import fit_table
+    from sobolev_novelty.table_regression import FitSummary, fit_table
+    from sobolev_novelty.trajectory_regression import (
+        MotionSummary,
+        fit_trajectories,
+        refuse_for_trajectories,
+        time_option,
+    )
 
+    column, seconds = time_option(time, seconds)
+    if column is None and target is None:
+        raise typer.BadParameter("Name the column to predict, or the column of time (--time).", param_hint="--target")
+    summary: FitSummary | MotionSummary
     with one_line_errors(as_json):
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
-            chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=time),
+            chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
             operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
             random_state=seed, verbose=False if as_json else None, guesses=guesses if source is None else source,
         )  # fmt: skip
-        summary = fit_table(
-            model, table_source(data), target=target, written=written.table_format(), features=listed(features),
-            drop=listed(drop) or (), weights=weights, out=out, checkpoint=checkpoint,
-        )  # fmt: skip
+        reading: dict[str, Any] = {
+            "written": written.table_format(), "features": listed(features), "drop": listed(drop) or (), "out": out,
+        }  # fmt: skip
+        if column is None:
+            summary = fit_table(
+                model, table_source(data), target=target or "", weights=weights, checkpoint=checkpoint, **reading
+            )
+        else:
+            refuse_for_trajectories(target=target, weights=weights, checkpoint=checkpoint)
+            motion = DynamicsRegressor(model, time=column, trajectory=trajectory)
+            summary = fit_trajectories(motion, table_source(data), **reading)
         if as_json:
             print_json(summary.to_dict())
         else:

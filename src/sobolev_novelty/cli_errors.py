@@ -19,7 +19,7 @@ OPTIONS = {
     for name in (
         "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "inputs", "level",
         "operators", "order", "out", "precision", "reasons", "retry", "row", "select", "separator", "sigma", "solver",
-        "target", "tau", "variables", "weights",
+        "target", "tau", "time", "trajectory", "variables", "weights",
     )
 } | {
     "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",

@@ -86,11 +86,16 @@ def anchor_tasks(suite: str) -> tuple[AnchorTask, ...]:
 
 def anchor_file(suite: str) -> Path:
     """Where a suite's facts are; an error that says what to do where they are not."""
+    return data_file(suite, f"{suite}.json")
+
+
+def data_file(suite: str, name: str) -> Path:
+    """A file of the folder ``anchors``; an error that says what to do where it is not."""
     folder = os.environ.get("SOBOLEV_DATA")
-    path = Path(folder or ".") / "anchors" / f"{suite}.json"
+    path = Path(folder or ".") / "anchors" / name
     if folder is None or not path.is_file():
         raise DataError(
-            f"The suite '{suite}' needs the file anchors/{suite}.json, which is not part of the package. "
+            f"The suite '{suite}' needs the file anchors/{name}, which is not part of the package. "
             "Set SOBOLEV_DATA to a folder that has it."
         )
     return path
