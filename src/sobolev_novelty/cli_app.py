@@ -18,6 +18,7 @@ from sobolev_novelty.errors import ParameterError
 def app_command(
     written: FormatOptions,
     data: Annotated[Path | None, typer.Argument(metavar="[DATA]", help="Table to begin with.")] = None,
+    *,
     port: Annotated[int, typer.Option(help="Port on 127.0.0.1; 0 for any that is free.")] = 0,
     limit: Annotated[int, typer.Option(help="Largest file that the page takes, in megabytes.")] = 100,
     browser: Annotated[bool, typer.Option(help="Whether to open the page in a browser.")] = True,

@@ -7,7 +7,6 @@ from collections.abc import Callable
 
 from sobolev_novelty.app.workspace import Analysis, Workspace
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.render.page import report_page
 
 #: File -> language of the equation in it.
 LANGUAGES = {
@@ -64,7 +63,7 @@ def _front(workspace: Workspace) -> str:
 
 #: Name of a file -> its text.
 FILES: dict[str, Callable[[Workspace], str]] = {
-    "report.html": lambda workspace: report_page(_analysis(workspace).data),
+    "report.html": lambda workspace: _analysis(workspace).page,
     "report.json": lambda workspace: _json(_analysis(workspace).data),
     "report.tex": lambda workspace: _analysis(workspace).latex,
     "report.txt": lambda workspace: _analysis(workspace).text,

@@ -1,4 +1,4 @@
-"""A table and an equation for whoever has none at hand: a swing over a narrow range, and three terms that do one job."""
+"""A table and an equation for whoever has none at hand: a swing over a narrow range, three terms that do one job."""
 
 from __future__ import annotations
 

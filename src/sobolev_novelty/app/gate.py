@@ -1,8 +1,8 @@
 """Who may ask: only pages that this server itself has given to somebody who knows its token.
 
-Other users of the machine can reach a loopback port, and so can any web page that the user's browser has open. The first
-lack the token. The second are kept out by the cookie, which is not sent from other sites, by the check of ``Origin``, and
-by that of ``Host``: a name that an attacker points at 127.0.0.1 (DNS rebinding) is not ours.
+Other users of the machine can reach a loopback port, and so can any web page that the user's browser has open. The
+first lack the token. The second are kept out by the cookie, which is not sent from other sites, by the check of
+``Origin``, and by that of ``Host``: a name that an attacker points at 127.0.0.1 (DNS rebinding) is not ours.
 """
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ from typing import Any
 from urllib.parse import unquote
 
 from sobolev_novelty.app.downloads import FILES, download
+from sobolev_novelty.app.words import in_words
 from sobolev_novelty.app.workspace import Question, Workspace
-from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.render.page import report_page
+from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.render.style import STYLE
 from sobolev_novelty.table_format import TableFormat
 
@@ -89,7 +89,7 @@ def report_response(workspace: Workspace) -> Response:
     """The report as the page's frame shows it: no script runs in it, whatever the names of the columns are."""
     if workspace.analysis is None:
         raise DataError("There is no report yet.")
-    page = report_page(workspace.analysis.data)
+    page = workspace.analysis.page
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     policy = (
@@ -101,7 +101,10 @@ def report_response(workspace: Workspace) -> Response:
 
 
 def _table(workspace: Workspace, request: Request) -> None:
-    asked = {name: request.headers.get(f"X-Table-{name}") or None for name in ("Separator", "Decimal", "Encoding")}
+    asked = {
+        name: unquote(request.headers.get(f"X-Table-{name}") or "") or None
+        for name in ("Separator", "Decimal", "Encoding")
+    }
     written = TableFormat(
         asked["Separator"], asked["Decimal"], asked["Encoding"], request.headers.get("X-Table-Header") != "no"
     )
@@ -153,6 +156,13 @@ def get(workspace: Workspace, path: str) -> Response | None:
 
 
 def post(workspace: Workspace, path: str, request: Request) -> Response:
-    """Do what is asked for and answer with the state after it."""
-    ACTIONS[path](workspace, request)
+    """Do what is asked for and answer with the state after it, or say why it cannot be done.
+
+    An equation that cannot be read is an answer like any other: a browser takes a status of 400 for a fault of the page
+    and says so in its console.
+    """
+    try:
+        ACTIONS[path](workspace, request)
+    except SobolevError as error:
+        return json_response({"error": in_words(error)})
     return json_response(workspace.state())

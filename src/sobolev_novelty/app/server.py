@@ -128,8 +128,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._linger()
             raise _Refused(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-                f"The file has {megabytes(int(length[:15]))}; the app takes {megabytes(limit)} at most. Start it with a "
-                "larger --limit, or use 'sobolev report' or 'sobolev fit', which read files of any size.",
+                f"The file has {megabytes(int(length[:15]))}; the app takes {megabytes(limit)} at most. Start it with "
+                "a larger --limit, or use 'sobolev report' or 'sobolev fit', which read files of any size.",
             )
         return self.rfile.read(int(length))
 

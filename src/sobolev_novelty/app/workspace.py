@@ -1,7 +1,7 @@
 """What one user is working on: a table, an equation, its report, what pruning made of it, a search.
 
-It knows nothing of browsers: every method takes plain values and raises the package's errors, and ``state`` is what a page
-shows. It lives in the server, so that a closed page loses nothing.
+It knows nothing of browsers: every method takes plain values and raises the package's errors, and ``state`` is what a
+page shows. It lives in the server, so that a closed page loses nothing.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ class Analysis:
     data: dict[str, Any]
     inputs: tuple[str, ...]
     columns: tuple[str, ...]
+    page: str
     latex: str
     text: str
 
@@ -232,8 +233,8 @@ class Workspace:
         number = 1 if self.analysis is None else self.analysis.number + 1
         self.question = question
         self.analysis = Analysis(
-            number, matched.expression, found.to_dict(), matched.sample.names, table.columns, found.latex_table(),
-            f"{found}\n",
+            number, matched.expression, found.to_dict(), matched.sample.names, table.columns, found.to_html(),
+            found.latex_table(), f"{found}\n",
         )  # fmt: skip
 
     def _fitted(self, fit: Fit) -> None:
@@ -259,9 +260,11 @@ def _table_state(table: Table) -> dict[str, Any]:
     }
 
 
-def _entry(value: object) -> str:
+def _entry(value: Any) -> str:
     """An entry of a table, at most 40 characters of it."""
-    text = "" if value is None or value != value else f"{value:.6g}" if isinstance(value, float) else str(value)
+    import pandas as pd
+
+    text = "" if pd.isna(value) else f"{value:.6g}" if isinstance(value, float) else str(value)
     return text if len(text) <= 40 else text[:39] + "…"
 
 
