@@ -6,7 +6,6 @@ import os
 import shutil
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,15 +14,12 @@ import pytest
 from sobolev_novelty.app.server import AppServer
 from sobolev_novelty.app.workspace import Workspace
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="browser tests need Playwright: pip install 'sobolev-novelty[browser]'"
-)
-SCRIPTS = Path(__file__).parent
-
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests."""
+    words = "browser tests need Playwright: pip install 'sobolev-novelty[browser]'"
+    playwright = pytest.importorskip("playwright.sync_api", reason=words)
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:
         pytest.skip("browser tests need Chromium: apt-get install chromium")
@@ -66,20 +62,3 @@ def _note_foreign(url: str, faults: list[str]) -> None:
     parts = urlsplit(url)
     if parts.scheme not in ("file", "data", "about") and parts.hostname != "127.0.0.1":
         faults.append(f"asked elsewhere: {url}")
-
-
-#: Faults of a page that a machine can see, as sentences: see checks.js.
-CHECKS = (SCRIPTS / "checks.js").read_text(encoding="utf-8")
-
-
-def faults_of(page: Any, *, widths: tuple[int, ...] = (400, 800, 1400), schemes: tuple[str, ...] = ("light", "dark")) -> list[str]:  # noqa: E501
-    """Contrast, labels and width of a page and its frames, at several widths and in both colour schemes."""
-    found = []
-    for scheme in schemes:
-        page.emulate_media(color_scheme=scheme)
-        for width in widths:
-            page.set_viewport_size({"width": width, "height": 900})
-            page.wait_for_timeout(60)  # the frame of a report takes its new height
-            for frame in page.frames:
-                found += [f"{scheme}, {width} px: {fault}" for fault in frame.evaluate(CHECKS)]
-    return found

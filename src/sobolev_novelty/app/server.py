@@ -43,6 +43,8 @@ class AppServer(ThreadingHTTPServer):
     """
 
     daemon_threads = True
+    # A browser opens half a dozen connections at once; with the usual queue of five some are reset on a busy machine.
+    request_queue_size = 128
     # Elsewhere it would let another program listen on the same port.
     allow_reuse_address = os.name == "posix"
 

@@ -4,6 +4,7 @@ import { drawFront } from "./front.js";
 import { byId, list, make, r2Text, say, show } from "./page.js";
 
 const POLL = 400; // milliseconds between two looks at a running search
+const NO_ANSWER = "The app does not answer. Is ‘sobolev app’ still running in its terminal?";
 let state = null;
 let tableFile = null; // the last table that was chosen, to be read again in another way
 let shownReport = null;
@@ -19,7 +20,7 @@ async function ask(path, options = {}) {
   try {
     answer = await fetch(path, { credentials: "same-origin", ...options });
   } catch {
-    throw new Error("The app does not answer. Is ‘sobolev app’ still running in its terminal?");
+    throw new Error(NO_ANSWER);
   }
   const content = await answer.json();
   if (content.error) throw new Error(content.error);
@@ -143,6 +144,7 @@ function draw(found) {
 async function poll() {
   try {
     draw(await ask("/api/state"));
+    if (byId("fit-error").textContent === NO_ANSWER) say("fit-error", "");
   } catch (error) {
     say("fit-error", error.message);
     timer = setTimeout(poll, 5 * POLL);

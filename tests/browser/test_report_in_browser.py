@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from conftest import faults_of
+from browser_checks import faults_of
 
 import sobolev_novelty as sn
 from sobolev_novelty.report import novelty_of_arrays

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import faults_of
+from browser_checks import faults_of
 
 from sobolev_novelty.app.server import AppServer
 from sobolev_novelty.search.regressor import SymbolicRegressor
@@ -111,9 +111,9 @@ def test_a_fit_is_seen_live_stopped_and_taken_away(page: Any, app: AppServer, ta
     assert "distinct" in report_text(page)
     assert faults_of(page, widths=(400, 1400)) == []
 
-    model = json.loads(saved(page, "text=Model"))
+    model = json.loads(saved(page, "#fit-downloads >> text=Model"))
     assert model["format"] == "sobolev-novelty model" and model["feature_names"] == ["a", "b"]
-    rows = list(csv.DictReader(saved(page, "text=Front as CSV").splitlines()))
+    rows = list(csv.DictReader(saved(page, "#fit-downloads >> text=Front as CSV").splitlines()))
     assert len(rows) == page.locator("#front-table tbody tr").count() == len(model["equations"])
     assert saved(page, "#save").startswith("<!doctype html>")
     page.select_option("#save-as", "equation-excel.txt")
@@ -124,7 +124,7 @@ def test_a_fit_is_seen_live_stopped_and_taken_away(page: Any, app: AppServer, ta
     # Another equation of the front.
     page.click("#front-table tbody tr:nth-child(2) button")
     page.wait_for_selector("#front-table tbody tr:nth-child(2).best")
-    assert json.loads(saved(page, "text=Model"))["chosen_index"] == 1
+    assert json.loads(saved(page, "#fit-downloads >> text=Model"))["chosen_index"] == 1
 
 
 def test_a_page_that_is_opened_again_has_everything_that_was_finished(page: Any, app: AppServer, table: Path) -> None:
@@ -176,7 +176,7 @@ def test_hostile_names_are_shown_and_do_nothing(page: Any, app: AppServer, tmp_p
     open_app(page, app)
     drop(page, "#table-card", path)
     page.wait_for_selector("#table-facts:has-text('<b>table.csv')")
-    assert page.locator("#inputs label").first.inner_text().strip() == HOSTILE[0]
+    assert page.locator("#inputs label").first.text_content().strip() == HOSTILE[0]
     page.fill("#equation", "x0 + 2*x1")
     page.click("#report")
     assert "distinct" in report_text(page)
@@ -214,6 +214,8 @@ def test_a_model_file_brings_its_equations(page: Any, app: AppServer, table: Pat
 def test_everything_can_be_reached_with_the_keyboard(page: Any, app: AppServer) -> None:
     open_app(page, app)
     page.click("#example")
+    report_text(page)
+    page.reload()  # the focus is at the beginning again
     report_text(page)
     reached = []
     for _ in range(40):
