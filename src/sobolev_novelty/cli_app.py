@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,9 @@ def app_command(
         else:
             echo(f"The page is at\n\n  {server.gate.address}\n\nIt works on this computer only. Ctrl-C ends it.")
         if browser:
-            webbrowser.open(server.gate.ticket_address())
+            # In a thread: a browser of the terminal waits for the page, and we would wait for the browser.
+            address = server.gate.ticket_address()
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         server.serve_forever(poll_interval=0.2)
     except KeyboardInterrupt:
         echo("\nThe page is closed.", err=True)

@@ -114,7 +114,6 @@ def _table(workspace: Workspace, request: Request) -> None:
 def _example(workspace: Workspace, request: Request) -> None:
     from sobolev_novelty.app.example import example_question, example_table
 
-    workspace.close()
     workspace.take_table(example_table())
     workspace.report(example_question())
 

@@ -100,6 +100,7 @@ class Workspace:
     analysis: Analysis | None = None
     pruned: dict[str, Any] | None = None
     fit: Fit | None = None
+    _shown_table: dict[str, Any] | None = None
     _work: threading.RLock = field(default_factory=threading.RLock)
 
     def state(self) -> dict[str, Any]:
@@ -107,7 +108,7 @@ class Workspace:
         question, analysis = self.question, self.analysis
         return {
             "limit": self.limit,
-            "table": None if self.table is None else _table_state(self.table),
+            "table": self._shown_table,
             "equation": question.equation,
             "target": question.target,
             "features": None if question.features is None else list(question.features),
@@ -121,17 +122,17 @@ class Workspace:
 
     def open_table(self, name: str, content: bytes, written: TableFormat) -> None:
         """Take a table; what was found on the one before is put away, the equation stays."""
-        with self._work:
-            self._refuse_while_fitting("another table can be opened")
-            self.take_table(read_table(TableFile.named(name, content, written), written))
+        self.take_table(read_table(TableFile.named(name, content, written), written))
 
     def take_table(self, table: Table) -> None:
         """The table from now on."""
         with self._work:
+            self._refuse_while_fitting("another table can be opened")
             target = self.question.target
             if target not in table.columns:
                 target = next((name for name in table.columns if name.lower() in _TARGET_NAMES), None)
-            self.table, self.question = table, replace(self.question, target=target, features=None)
+            self.table, self._shown_table = table, _table_state(table)
+            self.question = replace(self.question, target=target, features=None)
             self.analysis = self.pruned = self.fit = None
 
     def open_model(self, name: str, content: bytes) -> None:

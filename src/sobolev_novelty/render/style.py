@@ -7,7 +7,8 @@ from __future__ import annotations
 STYLE = """
 .sn{--paper:#fdfdfb;--card:#fff;--ink:#1d2125;--soft:#565d66;--line:#e3e4e1;--track:#ebece9;--high:#0b62a4;
 --low:#b3470b;
---high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;--strong:.7;color-scheme:light dark;background:var(--paper);color:var(--ink);
+--high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;--strong:.7;
+color-scheme:light dark;background:var(--paper);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;
 container-type:inline-size;
 -webkit-text-size-adjust:100%}

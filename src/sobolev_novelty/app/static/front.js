@@ -33,7 +33,7 @@ function table(fit, choose) {
   const rows = fit.front.map((row, index) => {
     const novelty = row.min_novelty === null ? "–" : row.min_novelty?.toFixed(2);
     const cells = [cell("size", String(row.complexity)), cell("R²", r2Text(row.r2))];
-    if (isDone) cells.push(cell("lowest ν", novelty));
+    if (isDone) cells.push(cell("ν", novelty));
     cells.push(make("td", { class: "equation-cell" }, make("code", {}, row.equation)));
     if (isDone) {
       const button = make("button", { type: "button", "aria-label": `Report of the equation of size ${row.complexity}` }, "Show");
@@ -59,8 +59,8 @@ function plot(front) {
   const parts = [drawn("path", { class: "frame", d: `M${LEFT} ${TOP}V${HEIGHT - BOTTOM}H${WIDTH - RIGHT}` })];
   const step = Math.max(1, Math.ceil((high - low) / 5));
   for (let k = low; k <= high; k += step) parts.push(text(LEFT - 6, y(k) + 4, "end", k === 0 ? "1" : `10${raised(k)}`));
-  const stride = Math.max(1, Math.ceil((last - first) / 6));
-  for (let k = first + 1; k < last; k += stride) parts.push(text(x(k), HEIGHT - BOTTOM + 15, "middle", String(k)));
+  const stride = [1, 2, 5, 10, 20, 50].find((k) => (last - first) / k <= 7) ?? 100;
+  for (let k = Math.ceil((first + 1) / stride) * stride; k < last; k += stride) parts.push(text(x(k), HEIGHT - BOTTOM + 15, "middle", String(k)));
   let line = "";
   points.forEach((p, k) => { line += k ? `H${x(p.size)}V${y(Math.log10(p.error))}` : `M${x(p.size)} ${y(Math.log10(p.error))}`; });
   parts.push(drawn("path", { class: "frame", d: line }));
