@@ -497,6 +497,21 @@ def test_the_command_says_in_one_line_what_it_cannot_do(client: Client, tmp_path
     assert missing.exit_code == 1 and "does not exist" in missing.stderr
 
 
+def test_a_browser_gets_a_ticket_and_the_terminal_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+
+    def interrupted(self: AppServer, poll_interval: float) -> None:
+        wait(lambda: bool(opened), 10.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(AppServer, "serve_forever", interrupted)
+    result = CliRunner().invoke(command_line, ["app"])
+    assert result.exit_code == 0 and "The page is closed." in result.stderr
+    (token,) = re.findall(r"http://127\.0\.0\.1:\d+/\?token=(\S{43})\n", result.stdout)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?ticket=\S{43}", opened[0]) and token not in opened[0]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="signals are sent as on POSIX")
 @pytest.mark.parametrize("with_search", [False, True])
 def test_ctrl_c_ends_the_server_and_its_search(tmp_path: Path, with_search: bool) -> None:

@@ -125,11 +125,12 @@ function takeDrops() {
 
 const isRunning = () => state.fit !== null && ["running", "stopping"].includes(state.fit.status);
 
-function draw(found) {
+// What a user has typed and not sent yet is not touched by news from the server that nobody asked for.
+function draw(found, isNews = false) {
   const before = state;
   state = found;
   drawTable(before);
-  drawEquation(before);
+  drawEquation(before, isNews);
   drawFront(state.fit, (index) => act("fit-error", "Computing the report …", () => post("/api/choose", JSON.stringify({ index })), "report-card").then(() => byId("front-table").focus({ preventScroll: true })));
   drawPruned();
   drawReport();
@@ -143,7 +144,7 @@ function draw(found) {
 
 async function poll() {
   try {
-    draw(await ask("/api/state"));
+    draw(await ask("/api/state"), true);
     if (byId("fit-error").textContent === NO_ANSWER) say("fit-error", "");
   } catch (error) {
     say("fit-error", error.message);
@@ -178,8 +179,9 @@ function drawTable(before) {
   }));
 }
 
-function drawEquation(before) {
-  if (!before || before.equation !== state.equation) byId("equation").value = state.equation;
+function drawEquation(before, isNews) {
+  const isEdited = before && byId("equation").value !== before.equation;
+  if (!before || (before.equation !== state.equation && !(isNews && isEdited))) byId("equation").value = state.equation;
   if (!before || before.dialect !== state.dialect) byId("dialect").value = state.dialect;
   if (!before || before.variables !== state.variables) byId("variables").value = state.variables;
   const file = state.model_file;
