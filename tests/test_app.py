@@ -277,6 +277,7 @@ def test_errors_use_the_words_of_the_page(client: Client, question: dict[str, An
         ({"target": "y", "seconds": 0}, "Seconds must be a number from 1 to 86400"),
         ({"target": "y", "seconds": "long"}, "Seconds must be a number"),
         ({"target": "y", "max_complexity": 2.5}, "Largest size must be a whole number"),
+        ({"target": "y", "select": "nonsense"}, "Choice must be one of"),
     ],
 )
 def test_a_search_with_wrong_settings_does_not_start(client: Client, options: dict[str, Any], words: str) -> None:
@@ -431,12 +432,12 @@ def test_a_search_is_seen_stopped_judged_and_kept(client: Client, tmp_path: Path
 
 
 def test_a_search_that_fails_says_why(client: Client) -> None:
-    client.upload(table())
-    client.json("POST", "/api/fit", {"target": "y", "select": "nonsense"})
+    client.upload(b"a,y\n1,2\n,3\n")
+    client.json("POST", "/api/fit", {"target": "y"})
     fit = client.server.workspace.fit
     assert fit is not None
     wait(lambda: not fit.is_running)
-    assert fit.status == "failed" and fit.message.startswith("Choice must be one of")
+    assert fit.status == "failed" and "A fit needs at least 2 complete rows" in fit.message
 
 
 def test_a_search_whose_process_is_killed_is_no_riddle(client: Client) -> None:

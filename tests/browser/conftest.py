@@ -47,6 +47,7 @@ def app() -> Iterator[AppServer]:
 def page(browser: Any) -> Iterator[Any]:
     """An empty page; whatever it logs as an error, throws, or asks of another host fails the test."""
     context = browser.new_context(viewport={"width": 1100, "height": 900}, accept_downloads=True)
+    context.set_default_timeout(60_000)  # machines of CI are busy
     found = context.new_page()
     faults: list[str] = []
     found.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from browser_checks import faults_of
 
+from sobolev_novelty.app.fit_process import Fit, FitRequest
 from sobolev_novelty.app.server import AppServer
 from sobolev_novelty.search.regressor import SymbolicRegressor
 
@@ -180,9 +181,13 @@ def test_hostile_names_are_shown_and_do_nothing(page: Any, app: AppServer, tmp_p
     page.fill("#equation", "x0 + 2*x1")
     page.click("#report")
     assert "distinct" in report_text(page)
-    page.fill("#seconds", "1")
-    page.click("#fit")
-    page.wait_for_selector("#fit-downloads:visible", timeout=60_000)
+    table = app.workspace.table
+    assert table is not None
+    front = [{"complexity": 1, "r2": 0.5, "equation": HOSTILE[0], "is_best": True, "min_novelty": None}]
+    app.workspace.fit = Fit(FitRequest(table, "y"), "done", HOSTILE[0], front=front, notes=HOSTILE)
+    page.reload()
+    assert page.text_content("#front-table code") == HOSTILE[0]
+    assert HOSTILE[1] in page.inner_text("#fit-notes")
     page.fill("#equation", "<img src=x onerror=alert(3)>")
     page.click("#report")
     page.wait_for_selector("#equation-error:visible")

@@ -169,6 +169,10 @@ class Workspace:
 
     def start_fit(self, question: Question, options: Mapping[str, Any]) -> None:
         """Search for an equation, with ``seconds``, ``max_complexity`` and ``select`` of ``options``."""
+        from sobolev_novelty.search.choice import check_select
+
+        select = options.get("select") or "score"
+        check_select(select)
         with self._work:
             table = self._table()
             self._refuse_while_fitting("another search can start")
@@ -176,7 +180,7 @@ class Workspace:
                 raise ParameterError("'target' is missing: choose the column that the equation is to predict.")
             request = FitRequest(
                 table, question.target, question.features, _number(options, "seconds", 60.0, 1.0, 86_400.0),
-                _whole_number(options, "max_complexity", 3, 200), str(options.get("select") or "score"),
+                _whole_number(options, "max_complexity", 3, 200), select,
             )  # fmt: skip
             self.question, self.pruned = question, None
             self.fit = Fit.start(request, self._fitted)
