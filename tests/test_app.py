@@ -101,7 +101,7 @@ def test_nobody_gets_anything_without_the_token(client: Client, path: str, cooki
     given = None if cookie is None else cookie.replace("{port}", str(client.server.server_port))
     status, headers, body = client("GET", path, None, {"Cookie": given})
     assert status == 403
-    assert "printed in the terminal" in json.loads(body)["error"]
+    assert b"printed in the terminal" in body and (path == "/" or list(json.loads(body)) == ["error"])
     assert client.server.gate.token.encode() not in body and "Set-Cookie" not in headers
 
 
@@ -130,7 +130,7 @@ def test_a_name_that_points_here_is_not_ours(client: Client, host: str) -> None:
     host = host.replace("{port}", str(client.server.server_port))
     for path in ("/", "/api/state", f"/?token={client.server.gate.token}"):
         status, _, body = client("GET", path, None, {"Host": host})
-        assert status == 403 and "answers to 127.0.0.1" in json.loads(body)["error"]
+        assert status == 403 and b"answers to 127.0.0.1" in body
 
 
 def test_localhost_is_a_name_of_ours(client: Client) -> None:

@@ -183,10 +183,11 @@ def test_hostile_names_are_shown_and_do_nothing(page: Any, app: AppServer, tmp_p
     assert "distinct" in report_text(page)
     table = app.workspace.table
     assert table is not None
-    front = [{"complexity": 1, "r2": 0.5, "equation": HOSTILE[0], "is_best": True, "min_novelty": None}]
+    front = [{"complexity": 1, "r2": 1 - 2.5e-7, "equation": HOSTILE[0], "is_best": True, "min_novelty": None}]
     app.workspace.fit = Fit(FitRequest(table, "y"), "done", HOSTILE[0], front=front, notes=HOSTILE)
     page.reload()
     assert page.text_content("#front-table code") == HOSTILE[0]
+    assert "1 − 2.5 × 10⁻⁷" in page.inner_text("#front-table")
     assert HOSTILE[1] in page.inner_text("#fit-notes")
     page.fill("#equation", "<img src=x onerror=alert(3)>")
     page.click("#report")

@@ -150,6 +150,8 @@ class _Handler(BaseHTTPRequestHandler):
             response = answer()
         except _Refused as refused:
             response = json_response({"error": refused.words}, refused.status)
+            if self.command == "GET" and urlsplit(self.path).path == "/":  # a person reads this
+                response = Response(f"{refused.words}\n".encode(), "text/plain; charset=utf-8", refused.status)
         except SobolevError as error:
             response = json_response({"error": in_words(error)}, HTTPStatus.BAD_REQUEST)
         except (ConnectionError, TimeoutError):

@@ -1,6 +1,6 @@
 // The front of a search: a table of equations, and the error against the size.
 
-import { byId, drawn, list, make, r2Text, say, show } from "./page.js";
+import { byId, drawn, list, make, r2Text, raised, say, show } from "./page.js";
 
 const WIDTH = 320, HEIGHT = 220, LEFT = 52, BOTTOM = 36, TOP = 10, RIGHT = 10;
 
@@ -80,5 +80,3 @@ function plot(front) {
 function text(x, y, anchor, words, kind = "") {
   return drawn("text", { x, y, "text-anchor": anchor, class: kind }, words);
 }
-
-const raised = (k) => String(k).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);

@@ -31,10 +31,16 @@ export function list(id, sentences) {
   byId(id).replaceChildren(...sentences.map((sentence) => make("li", {}, sentence)));
 }
 
+// An exponent.
+export const raised = (k) => String(k).replace("-", "⁻").replace(/\d/g, (d) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[d]);
+
 // R² as far as it is not 1: three nines say more than a rounded one.
 export function r2Text(r2) {
   if (r2 === null) return "–";
   const rest = 1 - r2;
-  if (rest > 0 && rest < 0.001) return `1 − ${rest.toPrecision(2).replace("-", "−")}`;
+  if (rest > 0 && rest < 0.001) {
+    const [digits, exponent] = rest.toExponential(1).split("e");
+    return `1 − ${digits} × 10${raised(exponent)}`;
+  }
   return r2.toFixed(4).replace(/^-(?=0\.0+$)/, "").replace("-", "−");
 }
