@@ -538,7 +538,7 @@ def test_ctrl_c_ends_the_server_and_its_search(tmp_path: Path, with_search: bool
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
         assert process.returncode == 0 and "The page is closed." in said and "Traceback" not in said
-        assert psutil.wait_procs(children, timeout=10)[1] == []
+        assert psutil.wait_procs(children, timeout=60)[1] == []
     finally:
         process.kill()
         process.wait()
@@ -566,4 +566,4 @@ def test_a_search_does_not_outlive_a_server_that_was_killed(tmp_path: Path) -> N
     process.kill()
     process.wait()
     process.stdout.close()
-    assert psutil.wait_procs(children, timeout=10)[1] == []
+    assert psutil.wait_procs(children, timeout=60)[1] == []

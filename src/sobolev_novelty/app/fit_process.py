@@ -9,6 +9,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -105,6 +106,7 @@ class Fit:
         if self._process is not None and self._process.is_alive():
             self._process.terminate()
             self._process.join(5.0)
+            self._process.kill()
 
     def to_dict(self) -> dict[str, Any]:
         """What the page shows, ready for JSON."""
@@ -149,14 +151,16 @@ def search(connection: Connection, request: FitRequest) -> None:
     """The child process: search, tell, and end when told to or when nobody listens any more."""
     # Ctrl-C in the terminal is the server's affair, which then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Unwinding, not dying on the spot: a search may have processes of its own to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     stop = threading.Event()
     threading.Thread(target=_obey, args=(connection, stop), daemon=True).start()
     try:
         connection.send(("done", _searched(connection, request, stop)))
     except SobolevError as error:
         connection.send(("failed", {"message": in_words(error)}))
-    except BrokenPipeError:
-        return
+    except (BrokenPipeError, SystemExit):  # nobody waits for a result, nor for Python to tidy up
+        os._exit(0)
     except Exception as error:
         logging.getLogger(__name__).exception("The search failed.")
         words = f"The search failed, and the fault is ours ({type(error).__name__}). The terminal shows the details."
@@ -169,6 +173,8 @@ def _obey(connection: Connection, stop: threading.Event) -> None:
             connection.recv()
             stop.set()
     except (EOFError, OSError):  # the server is gone
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5.0)
         os._exit(0)
 
 
