@@ -4,7 +4,7 @@
 setup:
 	python -m pip install --upgrade 'pip>=25.1'
 	python -m pip install -c constraints.txt meson-python meson ninja
-	python -m pip install -c constraints.txt --no-build-isolation --editable '.[test,plot,parquet,dask,bench,peers]' --group dev
+	python -m pip install -c constraints.txt --no-build-isolation --editable '.[test,plot,parquet,dask,bench,peers,browser]' --group dev
 
 check:
 	ruff format --check .

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.files import read_table
+from sobolev_novelty.files import TableFile, read_table
 from sobolev_novelty.table_format import TableFormat
 
 FRAME = pd.DataFrame({"a": [1.0, 2.5, -3.0], "b": [4, 5, 6]})
@@ -145,3 +145,13 @@ def test_only_the_command_line_speaks_of_its_options() -> None:
     for name in ("files", "file_chunks", "table_format", "table_columns", "matching", "diagnosis", "data", "output"):
         module = importlib.import_module(f"sobolev_novelty.{name}")
         assert not re.search(r"--[a-z]", Path(module.__file__ or "").read_text(encoding="utf-8")), name
+
+
+def test_bytes_with_a_name_are_read_like_the_file(tmp_path: Path) -> None:
+    content = gzip.compress(b"a;b\n1,5;2\n3,5;4\n")
+    (tmp_path / "t.csv.gz").write_bytes(content)
+    from_memory = read_table(TableFile.named("t.csv.gz", content, TableFormat()))
+    from_disk = read_table(tmp_path / "t.csv.gz")
+    assert from_memory.frame.equals(from_disk.frame) and from_memory.source == from_disk.source == "t.csv.gz"
+    with pytest.raises(DataError, match="'t.doc' does not say what kind of file it is"):
+        TableFile.named("t.doc", content, TableFormat())

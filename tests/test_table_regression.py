@@ -58,3 +58,25 @@ def test_a_table_without_the_models_columns_is_refused(csv: Path, tmp_path: Path
     other.write_text("a,c\n1,2\n")
     with pytest.raises(DataError, match=r"lacks columns.*b"):
         predict_table(model, other)
+
+
+def test_a_table_that_was_read_before_is_fitted_until_a_callback_ends_it(csv: Path) -> None:
+    model = _model(100_000)
+    told: list[int] = []
+
+    def stop_at_once(progress: object) -> bool:
+        told.append(1)
+        return True
+
+    summary = fit_table(model, read_table(csv), target="y", drop=["note"], callback=stop_at_once)
+    assert len(told) == 1 and summary.stop_reason == "A callback ended the search."
+
+
+def test_every_row_of_the_front_has_its_own_r2(csv: Path) -> None:
+    model = _model(60)
+    summary = fit_table(model, csv, target="y", drop=["note"])
+    frame = read_table(csv).frame
+    y = frame["y"].to_numpy()
+    for k, row in enumerate(summary.front):
+        rest = y - model.predict(frame[["a", "b"]], index=k)
+        assert row["r2"] == pytest.approx(1.0 - np.mean(rest**2) / np.var(y), abs=1e-12)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sobolev_novelty.cli_app import app_command
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_corpus import filter_command, pretrain_command
 from sobolev_novelty.cli_errors import one_line_errors
@@ -455,6 +456,7 @@ def _options(
     """Which terms of your equation are distinct, needed and determined by your data?"""
 
 
+app.command("app")(app_command)
 app.command("filter")(filter_command)
 app.command("pretrain")(pretrain_command)
 app.add_typer(bench_app, name="bench")

@@ -19,7 +19,8 @@ Whoever catches ``SobolevError`` catches everything raised on purpose; whoever e
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from types import ModuleType
 
 
@@ -157,6 +158,38 @@ class KernelError(SobolevError, RuntimeError):
 
 class MissingExtraError(SobolevError, ImportError):
     """An optional dependency that is not installed."""
+
+
+def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
+    """The message of an error on one line, with a caller's own words in place of the library's arguments.
+
+    Those are replaced that the error declares, otherwise the one it begins with; each once, where it first stands: a
+    column may have the name of an argument.
+
+    Parameters
+    ----------
+    error : Exception
+    names : mapping
+        Argument of the library -> what the caller's users call it.
+
+    Examples
+    --------
+    >>> in_callers_words(ParameterError("'n_jobs' must not be 0."), {"n_jobs": "--jobs"})
+    '--jobs must not be 0.'
+    """
+    if isinstance(error, ParseError) and error.text:
+        start = max(0, error.position - 20)
+        near = error.text[start : error.position + 20]
+        # The library writes variables="x0".
+        reason = re.sub(r'(\w+)="(\w+)"', lambda m: f"{names.get(m[1], m[1])} {m[2]}", error.reason)
+        return " ".join(f"{reason} (Character {error.position + 1}, near {near!r}.)".split())
+    if isinstance(error, OSError) and error.filename is not None and not isinstance(error, SobolevError):
+        return f"'{error.filename}': {error.strerror}. Check the path and its permissions."
+    message = str(error)
+    first = re.match(r"'(\w+)'", message)
+    for name in getattr(error, "arguments", ()) or (first.groups() if first else ()):
+        message = message.replace(f"'{name}'", names.get(name, f"'{name}'"), 1)
+    return " ".join(message.split()) or type(error).__name__
 
 
 def require(module: str, *, extra: str) -> ModuleType:

@@ -140,16 +140,21 @@ class TableFile:
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise DataError(f"The file '{path}' {what}. Check the path.")
-        suffixes = [suffix.lower() for suffix in path.suffixes]
+        return cls.named(path, path, written)
+
+    @classmethod
+    def named(cls, name: str | Path, content: Path | bytes, written: TableFormat) -> TableFile:
+        """Content that is in a file, or in memory, under a name that says its kind."""
+        suffixes = [suffix.lower() for suffix in Path(name).suffixes]
         compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
         kind = ("", *suffixes)[-2 if compression else -1]
         if kind not in (*_TEXT, *_PARQUET) and written.separator is None:
             raise DataError(
-                f"The name of '{path}' does not say what kind of file it is. Use .csv, .tsv, .txt or .parquet (text "
+                f"The name of '{name}' does not say what kind of file it is. Use .csv, .tsv, .txt or .parquet (text "
                 "may be compressed, .csv.gz), or say what separates the columns ('separator').",
                 arguments=["separator"],
             )
-        return cls(str(path), kind, compression, path, written.max_megabytes << 20)
+        return cls(str(name), kind, compression, content, written.max_megabytes << 20)
 
     @classmethod
     def _of_stream(cls, stream: IO[bytes], written: TableFormat) -> TableFile:
@@ -237,12 +242,12 @@ class TableFile:
             ) from error
 
 
-def read_table(source: str | Path | IO[bytes], written: TableFormat | None = None) -> Table:
+def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat | None = None) -> Table:
     r"""Read a table.
 
     Parameters
     ----------
-    source : str, Path or binary stream
+    source : str, Path, binary stream or TableFile
         ``.csv``, ``.tsv``, ``.txt``, ``.dat`` or ``.parquet``; text also compressed (``.csv.gz`` …).
     written : TableFormat, optional
         How a text table is written, where the guess would be wrong.
@@ -259,7 +264,7 @@ def read_table(source: str | Path | IO[bytes], written: TableFormat | None = Non
     import pandas as pd
 
     written = TableFormat() if written is None else written
-    file = TableFile.of(source, written)
+    file = source if isinstance(source, TableFile) else TableFile.of(source, written)
     if file.is_parquet:
         parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors(), file.open() as raw:

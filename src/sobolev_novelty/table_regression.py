@@ -23,6 +23,7 @@ from sobolev_novelty.table_format import TableFormat
 if TYPE_CHECKING:
     import pandas as pd
 
+    from sobolev_novelty.search.loop import Callback
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
 #: A search on fewer complete rows is refused.
@@ -39,7 +40,7 @@ class FitSummary:
     r2 : float or None
         On the training rows; None where it is not finite.
     front : tuple of dict
-        complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen.
+        complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen, r2 (on the training rows).
     notes : tuple of str
         Which columns and rows were not used, and why.
     counts : dict
@@ -111,7 +112,7 @@ class Predictions:
 
 def fit_table(
     model: SymbolicRegressor,
-    data: str | Path | IO[bytes],
+    data: str | Path | IO[bytes] | Table,
     *,
     target: str,
     written: TableFormat | None = None,
@@ -120,6 +121,7 @@ def fit_table(
     weights: str | None = None,
     out: Path | None = None,
     checkpoint: Path | None = None,
+    callback: Callback | None = None,
 ) -> FitSummary:
     """Fit a model to a table.
 
@@ -130,7 +132,7 @@ def fit_table(
     ----------
     model : SymbolicRegressor
     data, written
-        See :func:`sobolev_novelty.files.read_table`.
+        See :func:`sobolev_novelty.files.read_table`; or a table that was read before.
     target : str
         Column to predict.
     features : sequence of str, optional
@@ -141,17 +143,19 @@ def fit_table(
         Column of row weights.
     out, checkpoint : Path, optional
         Where the model goes, and from where a run that was killed is continued; JSON.
+    callback : callable, optional
+        See :meth:`SymbolicRegressor.fit`.
     """
     if out is not None:
         check_output(out, (".json",))
     if checkpoint is not None:
         check_output(checkpoint, argument="checkpoint")
-    table = read_table(data, written)
+    table = data if isinstance(data, Table) else read_table(data, written)
     others = {"target": [target], "drop": drop, "weights": [] if weights is None else [weights]}
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
     y = frame.pop(target)
     sample_weight = None if weights is None else frame.pop(weights)
-    model.fit(frame, y, sample_weight, checkpoint=checkpoint)
+    model.fit(frame, y, sample_weight, checkpoint=checkpoint, callback=callback)
     where, problem = (None, "") if out is None else write_or_rescue(out, model.save)
     return replace(_summary(model, frame, y.to_numpy(), notes), out=where, problem=problem)
 
@@ -264,6 +268,8 @@ def _model_inputs(model: SymbolicRegressor, table: Table, index: int | None) -> 
 
 def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tuple[str, ...]) -> FitSummary:
     rows = model.equations_.assign(expression=model.equations_["expression"].astype(str)).to_dict("records")
+    for k, row in enumerate(rows):
+        row["r2"] = 1.0 - nmse(y, model.predict(X, index=k))
     r2 = 1.0 - nmse(y, model.predict(X))
     return FitSummary(
         equation=str(model.expression_),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-#: Blue and orange keep a contrast of at least 4.5 with the background in both schemes, also for the colour-blind.
+#: Blue and orange keep a contrast of at least 4.5 with the background in both schemes, also for the colour-blind; so do
+#: the numbers of the matrix with the strongest orange (``--strong``) beneath them.
 STYLE = """
 .sn{--paper:#fdfdfb;--card:#fff;--ink:#1d2125;--soft:#565d66;--line:#e3e4e1;--track:#ebece9;--high:#0b62a4;
 --low:#b3470b;
---high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;color-scheme:light dark;background:var(--paper);color:var(--ink);
+--high-bg:#e6f0f8;--low-bg:#fbece1;--on:#fff;--strong:.7;
+color-scheme:light dark;background:var(--paper);color:var(--ink);
 font:16px/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;box-sizing:border-box;
 container-type:inline-size;
 -webkit-text-size-adjust:100%}
 @media (prefers-color-scheme:dark){.sn{--paper:#14171a;--card:#1b1f23;--ink:#e8eaec;--soft:#a4acb4;--line:#2e343a;
 --track:#2a3036;
---high:#6cb6f5;--low:#f2a164;--high-bg:#152b3d;--low-bg:#39251a;--on:#14171a}}
+--high:#6cb6f5;--low:#f2a164;--high-bg:#152b3d;--low-bg:#39251a;--on:#14171a;--strong:.45}}
 .sn *{box-sizing:border-box}
 .sn table{color:var(--ink)}
 .sn .wrap{max-width:66rem;margin:0 auto;padding:1.5rem 1.25rem 2.5rem}
@@ -21,7 +23,7 @@ font-weight:700;text-wrap:balance;color:var(--ink)}
 .sn h2{font-size:1.15rem;margin:2.2rem 0 .6rem;font-weight:650;color:var(--ink)}
 .sn p{margin:.4rem 0;max-width:44rem}
 .sn .eyebrow{color:var(--soft);font-size:.8rem;letter-spacing:.08em;text-transform:uppercase;margin:0}
-.sn .lead{font-size:1.08rem}
+.sn .lead{font-size:1.08rem;overflow-x:auto}
 .sn code{font:.92em/1.4 ui-monospace,SFMono-Regular,Menlo,Consolas,"DejaVu Sans Mono",monospace;
 overflow-wrap:anywhere;background:none;color:inherit;padding:0}
 .sn math{font-size:1.08em;color:var(--ink)}
@@ -73,7 +75,7 @@ white-space:nowrap}
 .sn .matrix{display:block;max-width:none}
 .sn .matrix text{font-size:12px;fill:var(--ink)}
 .sn .matrix .label{font-family:ui-monospace,Menlo,Consolas,"DejaVu Sans Mono",monospace}
-.sn .matrix .index{fill:var(--soft)}.sn .matrix .share{font-size:11px}.sn .matrix .on{fill:var(--on)}
+.sn .matrix .index{fill:var(--soft)}.sn .matrix .share{font-size:11px}.sn .matrix .low{opacity:var(--strong)}
 .sn .matrix .self{stroke:var(--line);stroke-width:1.5}
 .sn .small{color:var(--soft);font-size:.9rem}
 .sn footer{border-top:1px solid var(--line);margin-top:2.5rem;padding-top:1rem}

@@ -79,7 +79,6 @@ def _cell(x: int, y: int, size: int, share: float, is_self: bool) -> str:
     fill = rect.replace('"track"', f'"low" fill-opacity="{share:.3f}"')
     text = ""
     if size == _CELL:
-        tone = "on" if share > 0.55 else "off"
         centre, base = x + size / 2, y + size / 2 + 4
-        text = f'<text class="share {tone}" x="{centre:.0f}" y="{base:.0f}" text-anchor="middle">{share:.0%}</text>'
+        text = f'<text class="share" x="{centre:.0f}" y="{base:.0f}" text-anchor="middle">{share:.0%}</text>'
     return rect + fill + text

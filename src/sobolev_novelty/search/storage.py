@@ -80,17 +80,23 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """Read a JSON object."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return json_object(path.read_bytes(), str(path))
     except OSError as error:
         reason = error.strerror or error
         raise DataError(f"'{path}' cannot be read as JSON: {reason}. Check the path and its permissions.") from error
+
+
+def json_object(content: bytes, where: str) -> dict[str, Any]:
+    """The JSON object that these bytes hold; ``where`` they come from is named in errors."""
+    try:
+        found = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise DataError(
-            f"'{path}' cannot be read as JSON: {error}. Take a copy of the file, or give another path."
+            f"'{where}' cannot be read as JSON: {error}. Take a copy of the file, or give another path."
         ) from error
-    if not isinstance(content, dict):
-        raise DataError(f"'{path}' does not hold a JSON object. Give another path.")
-    return content
+    if not isinstance(found, dict):
+        raise DataError(f"'{where}' does not hold a JSON object. Give another path.")
+    return found
 
 
 def model_to_dict(model: Any) -> dict[str, Any]:
