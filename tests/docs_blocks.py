@@ -1,0 +1,117 @@
+"""The blocks of a page: what is run, what it should print, and how two outputs are compared.
+
+A page is Markdown. Blocks of one page run in their order, Python in one namespace, all in one temporary folder:
+
+- ```` ```python ````: its output is the ```` ```text ```` block right below;
+- ```` ```console ````: a line that begins with `$ ` is a command, the lines below it are its output;
+- `[...]` in an output stands for any text, on a line of its own for any lines;
+- `<!-- not run: reason -->` above a block: it is not run; `<!-- output varies: reason -->`: it is run, its output is not compared;
+- `# needs: package` as a block's first line: run in a process of its own behind the page's first block, skipped without the package;
+- `<!-- set-up` … `-->`: Python that is run and not shown, for tables that a page takes for granted.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PIECE = re.compile(
+    r"^<!-- (?P<mark>not run|output varies): (?P<reason>.*?) -->$"
+    r"|^<!-- set-up\n(?P<setup>.*?)^-->$"
+    r"|^(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<body>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
+NUMBER = re.compile(r"(?<![\w.])\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?|(?<![\w.])\.\d+")
+ANY = "[...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block of a page: a language, its text, and what a mark above it says."""
+
+    line: int
+    language: str
+    body: str
+    expected: str | None = None
+    mark: str = ""
+    reason: str = ""
+
+    @property
+    def needs(self) -> str:
+        """The package that it says it needs."""
+        found = re.match(r"# needs: (\w+)\n", self.body)
+        return found[1] if found else ""
+
+    @property
+    def commands(self) -> list[tuple[str, str]]:
+        """Commands of a console block with their outputs."""
+        parts = re.split(r"^\$ (.*)\n", self.body, flags=re.MULTILINE)
+        return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def blocks_of(page: Path) -> list[Block]:
+    """All fenced blocks and set-ups of a page, outputs joined to the block above them."""
+    text = page.read_text(encoding="utf-8")
+    blocks: list[Block] = []
+    mark, reason, end = "", "", 0
+    for piece in PIECE.finditer(text):
+        line = text.count("\n", 0, piece.start()) + 1
+        if piece["mark"]:
+            mark, reason = piece["mark"], piece["reason"]
+            continue
+        if piece["setup"] is not None:
+            blocks.append(Block(line, "python", piece["setup"], mark="set-up"))
+            continue
+        language = piece["language"].strip()
+        is_output = language == "text" and blocks and not text[end : piece.start()].strip()
+        if is_output and blocks[-1].language == "python" and blocks[-1].expected is None:
+            last = blocks.pop()
+            blocks.append(Block(last.line, "python", last.body, piece["body"], last.mark, last.reason))
+        else:
+            blocks.append(Block(line, language, piece["body"], None, mark, reason))
+        mark, reason, end = "", "", piece.end()
+    return blocks
+
+
+def _lines(text: str) -> list[str]:
+    """Lines without what does not matter: blanks, bars, trailing space."""
+    plain = re.sub(r"[━╌┃─]+", "━", text.replace("\u00a0", " "))
+    return [line for line in (" ".join(line.split()) for line in plain.splitlines()) if line]
+
+
+def _unit(number: str) -> float:
+    """One in the last place that is written; whole numbers are counts, and exact."""
+    mantissa, _, exponent = number.lower().partition("e")
+    decimals = mantissa.partition(".")[2]
+    return 10.0 ** (int(exponent or 0) - len(decimals)) if decimals or exponent else 0.0
+
+
+def numbers_agree(expected: str, found: str) -> bool:
+    """To three digits, or to one in the last place that is written."""
+    a, b = (float(number.replace(",", "")) for number in (expected, found))
+    unit = _unit(expected.replace(",", ""))
+    return a == b if unit == 0.0 else abs(a - b) <= 1.0001 * max(1e-3 * abs(a), unit)
+
+
+def _line_agrees(expected: str, found: str) -> bool:
+    if ANY in expected:
+        pattern = ".*".join(re.escape(part) for part in expected.split(ANY))
+        return re.fullmatch(pattern, found) is not None
+    first, second = NUMBER.findall(expected), NUMBER.findall(found)
+    if NUMBER.split(expected) != NUMBER.split(found) or len(first) != len(second):
+        return False
+    return all(numbers_agree(a, b) for a, b in zip(first, second, strict=True))
+
+
+def _matches(expected: list[str], found: list[str]) -> bool:
+    if not expected:
+        return not found
+    if expected[0] == ANY:
+        return any(_matches(expected[1:], found[start:]) for start in range(len(found) + 1))
+    return bool(found) and _line_agrees(expected[0], found[0]) and _matches(expected[1:], found[1:])
+
+
+def outputs_agree(expected: str, found: str) -> bool:
+    """Whether a page shows what was printed, up to blanks and last digits."""
+    return _matches(_lines(expected), _lines(found))
