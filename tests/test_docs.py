@@ -44,7 +44,8 @@ def run(page: Path, blocks: list[Block], folder: Path) -> list[tuple[Block, str,
     shim = folder / "bin" / "sobolev"
     shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sobolev_novelty "$@"\n', encoding="utf-8")
     shim.chmod(shim.stat().st_mode | stat.S_IEXEC)
-    environment = os.environ | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "agg"}
+    # As a new user has it: no data but what the package and the checkout bring.
+    environment = {name: value for name, value in os.environ.items() if name != "SOBOLEV_DATA"} | {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "MPLBACKEND": "agg"}
     done = subprocess.run(
         [sys.executable, str(Path(__file__).with_name("run_blocks.py"))],
         input=json.dumps(jobs), capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment, timeout=300, check=False,

@@ -23,7 +23,7 @@ def block(self: HTML5Translator, node: Any) -> None:
     if node["number"]:
         number = get_node_equation_number(self, node)
         self.body.append(f'<a class="eqno" href="#{escape(node["ids"][0])}" title="{_("Link to this equation")}">')
-        self.body.append(f"({escape(number)})</a>")
+        self.body.append(f"({escape(str(number))})</a>")
     self.body.append("</div>")
     raise_skip()
 
