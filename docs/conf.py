@@ -61,6 +61,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+html_context = {"default_mode": "auto"}
+toc_object_entries_show_parents = "hide"
 html_sidebars = {"index": []}
 
 

@@ -22,12 +22,12 @@ ROOT = Path(__file__).parents[2]
 CACHE = ROOT / "build" / "gallery"
 CELL = re.compile(r"^# %%[ ]?(.*)\n((?:#(?! %%).*\n)*)", re.MULTILINE)
 #: Examples that need more than the package.
-NEEDS = {"07_transformer": "torch", "08_language_model": None}
+NEEDS = {"07_transformer": "torch"}
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Words, code and, once it has run, the text and the figures it gave."""
+    """Words and code."""
 
     words: str
     code: str
@@ -73,7 +73,8 @@ def page(name: str, target: Path) -> tuple[str, str, str | None]:
     source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     title, introduction, cells = cells_of(source)
     outputs = run_cells(name, cells)
-    lines = [f"# {title}", "", introduction, "", f"The script is `examples/{name}.py`.", ""]
+    heading = name[3:].replace("_", " ").capitalize()
+    lines = [f"# {heading}", "", title, "", introduction, "", f"The script is `examples/{name}.py`.", ""]
     if outputs is None:
         lines += [f"It needs {NEEDS[name]}, which was not here when this page was made: the output is not shown.", ""]
     picture = None
@@ -103,7 +104,7 @@ def make(app: Sphinx) -> None:
     lines = ["# Examples", "", "Numbered scripts of the folder `examples/`, with what they print and draw.", ""]
     lines += ["::::{grid} 1 2 2 3", ":gutter: 3", ""]
     for name, (title, introduction, picture) in zip(names, made, strict=True):
-        lines += [f":::{{grid-item-card}} {name[:2]} · {name[3:].replace('_', ' ')}", f":link: {name}", ":link-type: doc"]
+        lines += [f":::{{grid-item-card}} {name[3:].replace('_', ' ').capitalize()}", f":link: {name}", ":link-type: doc"]
         lines += [f":img-bottom: {picture}"] if picture else []
         lines += ["", title, ":::", ""]
     lines += ["::::", "", "```{toctree}", ":hidden:", "", *names, "```", ""]
