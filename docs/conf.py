@@ -38,8 +38,8 @@ autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True
-# Public names must resolve. Those of other libraries, types in words ("array of shape (n,)") and types that have no page need
-# not: there is no network while the site is built.
+# Public names must resolve. Those of other libraries, types in words ("array of shape (n,)") and types that have no
+# page need not: there is no network while the site is built.
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(?!sobolev_novelty\.\w+$).*"), ("py:mod", ".*")]
 

@@ -5,14 +5,21 @@ A page is Markdown. Blocks of one page run in their order, Python in one namespa
 - ```` ```python ````: its output is the ```` ```text ```` block right below;
 - ```` ```console ````: a line that begins with `$ ` is a command, the lines below it are its output;
 - `[...]` in an output stands for any text, on a line of its own for any lines;
-- `<!-- not run: reason -->` above a block: it is not run; `<!-- output varies: reason -->`: it is run, its output is not compared;
-- `# needs: package` as a block's first line: run in a process of its own behind the page's first block, skipped without the package;
+- `<!-- not run: reason -->` above a block: it is not run; `<!-- output varies: reason -->`: it is run, but its output
+  is not compared;
+- `# needs: package` as a block's first line: it runs in a process of its own behind the page's first block, and is
+  skipped without the package;
 - `<!-- set-up` … `-->`: Python that is run and not shown, for tables that a page takes for granted.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import stat
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,3 +122,40 @@ def _matches(expected: list[str], found: list[str]) -> bool:
 def outputs_agree(expected: str, found: str) -> bool:
     """Whether a page shows what was printed, up to blanks and last digits."""
     return _matches(_lines(expected), _lines(found))
+
+
+def is_run(block: Block) -> bool:
+    """Whether it holds code or commands, and no mark against running them."""
+    return block.mark != "not run" and (block.language == "python" or bool(block.commands))
+
+
+def run(page: Path, blocks: list[Block], folder: Path) -> list[tuple[Block, str, str, str]]:
+    """Block, what was run of it, what the page shows and what was printed."""
+    jobs, shown = [], []
+    for block in blocks:
+        name = f"{page.name}:{block.line}"
+        if block.language == "python":
+            jobs.append(("python", name, "\n" * block.line + block.body))
+            shown.append((block, block.body, block.expected or ""))
+        else:
+            for command, output in block.commands:
+                jobs.append(("command", name, command))
+                shown.append((block, command, output))
+    (folder / "bin").mkdir()
+    shim = folder / "bin" / "sobolev"
+    shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m sobolev_novelty "$@"\n', encoding="utf-8")
+    shim.chmod(shim.stat().st_mode | stat.S_IEXEC)
+    # As a new user has it: no data but what the package and the checkout bring.
+    environment = {name: value for name, value in os.environ.items() if name != "SOBOLEV_DATA"} | {
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "MPLBACKEND": "agg",
+    }
+    done = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("run_blocks.py"))], input=json.dumps(jobs), capture_output=True,
+        text=True, encoding="utf-8", cwd=folder, env=environment, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    outputs = json.loads(done.stdout)
+    for (block, what, _), (found, error) in zip(shown, outputs, strict=False):
+        assert not error, f"{page.name}, line {block.line}: {what}\n{found}\n{error}"
+    return [(block, what, expected, found) for (block, what, expected), (found, _) in zip(shown, outputs, strict=True)]

@@ -27,7 +27,9 @@ def rows(page: str, columns: int) -> list[list[str]]:
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
     heads = {lines[i - 1] for i, line in enumerate(lines) if line.startswith("| ---")}
     return [
-        row for row, line in zip(cells, lines, strict=True) if len(row) == columns and "---" not in line and line not in heads
+        row
+        for row, line in zip(cells, lines, strict=True)
+        if len(row) == columns and "---" not in line and line not in heads
     ]
 
 

@@ -1,22 +1,21 @@
 """Run the blocks of pages and write what they print below them: python tools/fill_outputs.py docs/tutorial.md …
 
-Outputs that agree already are left as they are, so that only what changed is rewritten. Read the difference before you commit it.
+Outputs that agree already are left as they are, so that only what changed is rewritten. Read the difference before you
+commit it.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-import shutil
-from importlib.util import find_spec
-
-from docs_blocks import PIECE, Block, blocks_of, outputs_agree
-from test_docs import is_run, run
+from docs_blocks import PIECE, Block, blocks_of, is_run, outputs_agree, run
 
 
 def outputs_of(page: Path) -> dict[tuple[int, str], str]:
@@ -49,7 +48,11 @@ def rewritten(block: Block, found: dict[tuple[int, str], str]) -> str | None:
         printed = found[block.line, command]
         agrees = outputs_agree(output, printed)
         changed |= not agrees
-        shown = output if agrees else "".join(f"{line.rstrip()}\n" for line in printed.replace("\u00a0", " ").strip("\n").splitlines())
+        shown = (
+            output
+            if agrees
+            else "".join(f"{line.rstrip()}\n" for line in printed.replace("\u00a0", " ").strip("\n").splitlines())
+        )
         lines.append(f"$ {command}\n{shown}")
     return f"```console\n{''.join(lines)}```" if changed else None
 

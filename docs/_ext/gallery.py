@@ -1,7 +1,7 @@
 """The numbered scripts of examples/ as pages: each cell's words, code, output and figures.
 
-A cell begins with `# %%`; what stands behind it, and comment lines right below, are its words. Scripts run once: what they gave is
-kept in build/gallery under the hash of the script.
+A cell begins with `# %%`; what stands behind it, and comment lines right below, are its words. Scripts run once: what
+they gave is kept in build/gallery under the hash of the script.
 """
 
 import hashlib
@@ -59,7 +59,14 @@ def run_cells(name: str, cells: list[Cell]) -> list[dict[str, object]] | None:
         command = [sys.executable, str(Path(__file__).with_name("run_cells.py"))]
         environment = {"COLUMNS": "100"} | os.environ
         result = subprocess.run(
-            command, input=job, capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment, check=False
+            command,
+            input=job,
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            cwd=folder,
+            env=environment,
+            check=False,
         )
         if result.returncode != 0:
             raise RuntimeError(f"examples/{name}.py fails:\n{result.stderr}")
@@ -68,8 +75,8 @@ def run_cells(name: str, cells: list[Cell]) -> list[dict[str, object]] | None:
     return [output | {"folder": folder} for output in outputs]
 
 
-def page(name: str, target: Path) -> tuple[str, str, str | None]:
-    """Write the page of one example; its title, introduction and first figure."""
+def page(name: str, target: Path) -> tuple[str, str | None]:
+    """Write the page of one example; its title and first figure."""
     source = (ROOT / "examples" / f"{name}.py").read_text(encoding="utf-8")
     title, introduction, cells = cells_of(source)
     outputs = run_cells(name, cells)
@@ -88,7 +95,7 @@ def page(name: str, target: Path) -> tuple[str, str, str | None]:
             picture = picture or copy
             lines += [f"![Figure of this example]({copy})", ""]
     (target / f"{name}.md").write_text("\n".join(lines), encoding="utf-8")
-    return title, introduction, picture
+    return title, picture
 
 
 def make(app: Sphinx) -> None:
@@ -103,8 +110,12 @@ def make(app: Sphinx) -> None:
         made = list(pool.map(lambda name: page(name, target), names))
     lines = ["# Examples", "", "Numbered scripts of the folder `examples/`, with what they print and draw.", ""]
     lines += ["::::{grid} 1 2 2 3", ":gutter: 3", ""]
-    for name, (title, introduction, picture) in zip(names, made, strict=True):
-        lines += [f":::{{grid-item-card}} {name[3:].replace('_', ' ').capitalize()}", f":link: {name}", ":link-type: doc"]
+    for name, (title, picture) in zip(names, made, strict=True):
+        lines += [
+            f":::{{grid-item-card}} {name[3:].replace('_', ' ').capitalize()}",
+            f":link: {name}",
+            ":link-type: doc",
+        ]
         lines += [f":img-bottom: {picture}"] if picture else []
         lines += ["", title, ":::", ""]
     lines += ["::::", "", "```{toctree}", ":hidden:", "", *names, "```", ""]
