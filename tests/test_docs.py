@@ -24,7 +24,9 @@ WITH_BLOCKS = [
     if page.name not in GENERATED and any(b.commands or b.language == "python" for b in blocks_of(page))
 ]
 #: Blocks that need a network, a GPU, a solver or hours, with the reason above each. More need a better reason.
-MOST_NOT_RUN = 30
+MOST_NOT_RUN = 25
+#: Blocks that run, but whose output is another on each machine or in each run: searches of other packages, clocks.
+MOST_VARYING = 15
 
 
 def compare(page: Path, results: list[tuple[Block, str, str, str]]) -> None:
@@ -75,9 +77,13 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 
 
 def test_few_blocks_are_not_run_and_each_says_why() -> None:
-    marked = [(page.name, b.line, b.reason) for page in PAGES for b in blocks_of(page) if b.mark == "not run"]
-    assert all(len(reason.split()) >= 2 for _, _, reason in marked)
+    marked, varying = (
+        [(page.name, b.line, b.reason) for page in PAGES for b in blocks_of(page) if b.mark == mark]
+        for mark in ("not run", "output varies")
+    )
+    assert all(len(reason.split()) >= 2 for _, _, reason in marked + varying)
     assert len(marked) <= MOST_NOT_RUN, marked
+    assert len(varying) <= MOST_VARYING, varying
     assert sum(is_run(block) for page in PAGES for block in blocks_of(page)) >= 3 * len(marked)
 
 
