@@ -110,6 +110,21 @@ def test_links_resolve(page: Path) -> None:
             assert anchor in anchors(file), f"{page.name}: {target}"
 
 
+def test_tests_that_pages_name_exist() -> None:
+    named = 0
+    for page in PAGES:
+        file = ""
+        for module, test in re.findall(
+            r"`(?:tests/)?(test_\w+\.py)?(?:::(test_\w+))?`", page.read_text(encoding="utf-8")
+        ):
+            file = module or file
+            if file:
+                source = (ROOT / "tests" / file).read_text(encoding="utf-8")
+                assert not test or f"def {test}(" in source, f"{page.name}: {file}::{test}"
+                named += bool(module)
+    assert named >= 40
+
+
 def test_the_reference_lists_every_public_name() -> None:
     listed = set(re.findall(r"^   ([\w.]+)$", (DOCS / "api.md").read_text(encoding="utf-8"), re.MULTILINE))
     names = {name for name in sn.__all__ if not name.startswith("_") and name != "TAU_ID"}
