@@ -4,7 +4,7 @@
 setup:
 	python -m pip install --upgrade 'pip>=25.1'
 	python -m pip install -c constraints.txt meson-python meson ninja
-	python -m pip install -c constraints.txt --no-build-isolation --editable '.[test,plot,parquet,dask,bench,peers,browser]' --group dev
+	python -m pip install -c constraints.txt --no-build-isolation --editable '.[test,plot,parquet,dask,bench,peers,browser,docs]' --group dev
 
 check:
 	ruff format --check .
@@ -15,9 +15,9 @@ check:
 test:
 	pytest
 
-# What the documents say is true: examples in docstrings and README, the list of equations, the example scripts.
+# The site, into build/site. Warnings are errors. What its blocks print is compared by tests/test_docs.py.
 docs:
-	pytest -q tests/test_package.py tests/test_examples.py
+	python -m sphinx -q -n -W --keep-going docs build/site
 
 # The compiled kernel, left beside its Python files for work in the tree.
 kernel:

@@ -46,6 +46,7 @@ for novelty in (False, True):
 guess = sn.SymbolicRegressor(guesses=["mass*light**2"], budget=sn.Budget(max_evaluations=1)).fit(table, energy)
 print("the guess:", guess.expression_)
 with tempfile.TemporaryDirectory() as folder:
+    model.plot().savefig(Path(folder) / "front.png")  # the front as a picture
     path = Path(folder) / "energy.json"
     model.save(path)
     again = sn.SymbolicRegressor.load(path)

@@ -58,3 +58,10 @@ def test_there_is_one_door_to_the_screen() -> None:
         for path in SOURCES.glob("cli*.py")
     }
     assert {name: n for name, n in doors.items() if n} == {"cli_screen.py": 1}
+
+
+def test_a_space_before_a_per_cent_sign_is_not_an_escape(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    pd.DataFrame({"x": np.linspace(0.1, 3.0, 60)}).to_csv(path, index=False)
+    printed = shown("report", "x + sin(3*x)", str(path))
+    assert "\N{NO-BREAK SPACE}%" in printed and "u00a0" not in printed

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from test_docs_any_model import NEEDS, run
 
 PAGE = (Path(__file__).parents[1] / "docs" / "dynamics.md").read_text(encoding="utf-8")

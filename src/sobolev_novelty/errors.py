@@ -27,7 +27,7 @@ from types import ModuleType
 def printable(text: str) -> str:
     r"""Text that does nothing but show: control characters, terminal escapes and reversed writing by their numbers.
 
-    Line breaks and tabs stay.
+    Line breaks, tabs and the spaces that do not break (before a per cent sign) stay.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def printable(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c in "\n\t" else _escaped(c) for c in text)
+    return "".join(c if c.isprintable() or c in "\n\t\u00a0" else _escaped(c) for c in text)
 
 
 def _escaped(character: str) -> str:

@@ -62,7 +62,7 @@ class Checkpoint:
             seconds = float(_checked(content["seconds"], (int, float)))
             if min(*counts, seconds) < 0 or max(counts) >= 2**63 or not math.isfinite(seconds):
                 raise ValueError("counts and seconds must be from 0 on")
-            return cls(path, data, equations, *counts, seconds)
+            return cls(path, data, equations, counts[0], counts[1], seconds)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             message = f"The checkpoint '{path}' is damaged: {shortened(error)}. Delete it or give another path."
             raise DataError(message) from error
