@@ -90,9 +90,10 @@ def _searches(stored: dict[str, Any]) -> str:
         "",
         "## Whole searches",
         "",
-        f"`SymbolicRegressor().fit` with {stored['evaluations']:,} evaluations, one core, processor time; commit",
-        f"{machine['commit']} and commit {stored['before']} in turn; made by `python -m benchmarks.search_speed` from",
-        "`results/benchmarks/search_speed.json`. Where equation and front are the same, only the speed changed.",
+        f"`SymbolicRegressor().fit` with a budget in evaluations, one core, processor time, commit {stored['before']}",
+        "in turn with the one named; made by `python -m benchmarks.search_speed` from",
+        "`results/benchmarks/search_speed.json`. Where equation and front are the same, only the speed changed. Load",
+        f"average {', '.join(map(str, machine['load']))}.",
         "",
         "Most of a genetic search on a noisy law was structural pursuit in NumPy. Its inner products, gains and",
         "its choice of columns are one pass of the compiled kernel over panels of columns in single precision, handed",
@@ -100,13 +101,13 @@ def _searches(stored: dict[str, Any]) -> str:
         "once for all targets and writes a column down when it is chosen. What is left is mostly Python (canonical",
         "forms, spelling, breeding), so that a second thread brings little.",
         "",
-        "| search | evaluations a second before | now | ratio | same equation and front |",
-        "| --- | --- | --- | --- | --- |",
+        "| search | evaluations | commit | evaluations per second before | now | ratio | same equation and front |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, row in stored["cases"].items():
         same = f"{sum(row['same equation and front'])} of {len(row['same equation and front'])} seeds"
         rates = f"{_number(row['rate before'])} | {_number(row['rate'])} | {row['ratio']:.2f} x"
-        lines.append(f"| {name} | {rates} | {same} |")
+        lines.append(f"| {name} | {row['evaluations']:,} | {row['commit']} | {rates} | {same} |")
     if "threads" in stored:
         found = stored["threads"]
         lines += [

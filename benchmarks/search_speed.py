@@ -86,6 +86,7 @@ def compared(case: str, before: Path, evaluations: int, repeats: int) -> dict[st
     """Both checkouts in turn, one seed after the other."""
     pairs = [(run(before, case, evaluations, seed), run(ROOT, case, evaluations, seed)) for seed in range(repeats)]
     row = {
+        "evaluations": evaluations,
         "rate before": statistics.median(old["rate"] for old, _ in pairs),
         "rate": statistics.median(new["rate"] for _, new in pairs),
         "ratios": [new["rate"] / old["rate"] for old, new in pairs],
@@ -126,9 +127,10 @@ def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], cwd=before, capture_output=True, text=True, check=True
     )
-    stored |= {"evaluations": options.evaluations, "before": commit.stdout.strip(), "machine": machine()}
+    stored |= {"before": commit.stdout.strip(), "machine": machine()}
     for case in options.cases:
-        stored.setdefault("cases", {})[case] = compared(case, before, options.evaluations, options.repeats)
+        row = compared(case, before, options.evaluations, options.repeats)
+        stored.setdefault("cases", {})[case] = row | {"commit": stored["machine"]["commit"]}
         RESULT.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n")
     if options.threads:
         stored["threads"] = threads(options.evaluations, options.repeats)

@@ -212,7 +212,8 @@ class Expression:
             return self
         tokens = list(self.tokens)
         for k, value in zip(places, values, strict=True):
-            tokens[k] = _check_token(float(value))
+            number = float(value)
+            tokens[k] = number if math.isfinite(number) else _check_token(number)
         return Expression._trusted(tuple(tokens))
 
     def rounded(self, digits: int) -> Expression:
