@@ -27,6 +27,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
+from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.units import Units
 
 #: Operators engines may use unless told otherwise.
@@ -123,6 +124,8 @@ class Problem:
         Threads an engine may use; set by the loop.
     user : UserTerms
         The user's names and units.
+    dimensions : Dimensions, optional
+        Physical units of the inputs and the target: forms that make no sense are not fitted.
     """
 
     sample: Sample
@@ -134,6 +137,7 @@ class Problem:
     deadline: Deadline = field(default_factory=Deadline)
     n_threads: int = 1
     user: UserTerms = field(default_factory=UserTerms)
+    dimensions: Dimensions | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]

@@ -330,7 +330,10 @@ class _Search:
 
     def is_valid(self, form: Expression) -> bool:
         known = all(token in self.allowed for token in form.tokens if isinstance(token, str))
-        return known and form.complexity <= self.problem.max_complexity
+        if not known or form.complexity > self.problem.max_complexity:
+            return False
+        dimensions = self.problem.dimensions
+        return dimensions is None or not form.variables or dimensions.allows(form)
 
     def is_repeated(self, form: Expression, fingerprint: frozenset[bytes] | None) -> bool:
         """Whether a form with the same values was fitted before and is not more complex."""
