@@ -95,7 +95,7 @@ def test_a_search_with_units_tries_only_what_makes_sense(tmp_path: Path) -> None
         units=units,
         y_units="J",
         constant_units=False,
-        budget=Budget(max_evaluations=800),
+        budget=Budget(max_evaluations=100, seconds=5.0),
         random_state=0,
         verbose=False,
     ).fit(X, y)
@@ -105,6 +105,17 @@ def test_a_search_with_units_tries_only_what_makes_sense(tmp_path: Path) -> None
     assert set(model.expression_.variables) == {"m", "v"}
     model.save(tmp_path / "model.json")
     assert SymbolicRegressor.load(tmp_path / "model.json").units == units
+
+
+def test_products_of_powers_with_the_unit_of_the_target_are_tried_first() -> None:
+    dimensions = Dimensions.of(
+        {"m": "kg", "v": "m/s", "h": "m", "g": "m/s^2"}, "J", ("m", "v", "h", "g"), is_free=False
+    )
+    assert dimensions is not None
+    found = dimensions.monomials(("m", "v", "h", "g"))
+    assert {str(e) for e in found} >= {"m*square(v)", "m*h*g"}
+    assert all(dimensions.allows(e) for e in found)
+    assert dimensions.monomials(tuple("abcdefgh")) == []
 
 
 def test_a_guess_that_makes_no_sense_is_refused_with_the_term() -> None:

@@ -15,9 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import combinations
 from typing import Any
 
+import numpy as np
+
 from sobolev_novelty.algebra.products import EXPONENTS
+from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression, short_text
@@ -36,6 +40,8 @@ DERIVED = {
     "eV": "J", "cal": "J", "min": "s", "h": "s", "hr": "s", "d": "s", "day": "s", "yr": "s", "t": "kg", "u": "kg",
     "Å": "m", "ha": "m^2", "rad": "1", "sr": "1", "deg": "1", "°": "1", "°C": "K", "degC": "K", "%": "1",
 }  # fmt: skip
+#: Inputs up to which products of powers are enumerated, how many are kept, and how many of these are added in pairs.
+MAX_MONOMIAL_INPUTS, MAX_MONOMIALS, MAX_SUMMED = 7, 40, 8
 PREFIXES = ("da", *"QRYZEPTGMkhdcmuµμnpfazy")
 _TOKEN = re.compile(r"\s*(?:(?P<name>[A-Za-zΩÅ°µμ%]+)|(?P<number>\d+(?:\.\d+)?)|(?P<sign>\*\*|[*/^()·+-]))")
 #: Operators that leave the unit as it is; whose operands and value are pure numbers.
@@ -236,6 +242,21 @@ class Dimensions:
     def allows(self, form: Expression) -> bool:
         """Whether an equation makes sense."""
         return not self.problem(form)
+
+    def monomials(self, names: Sequence[str]) -> list[Expression]:
+        """Products of small powers of the inputs that have the unit of the target, simplest first; then sums of two."""
+        if self.target is None or self.is_free or len(names) > MAX_MONOMIAL_INPUTS:
+            return []
+        reach = 4 if len(names) <= 4 else 2
+        columns = np.array([[float(k) for k in self.inputs.get(name, PURE)] for name in names])
+        grid = np.indices((2 * reach + 1,) * len(names)).reshape(len(names), -1).T - reach
+        fitting = grid[np.abs(grid @ columns - [float(k) for k in self.target]).max(axis=1) < 1e-9]
+        chosen = fitting[np.argsort(np.abs(fitting).sum(axis=1), kind="stable")][:MAX_MONOMIALS]
+        found = [
+            product((Expression.of(n), float(k)) for n, k in zip(names, row, strict=True)) for row in chosen.tolist()
+        ]
+        found = [e for e in found if e.variables]
+        return found + [Expression.of("add", a, b) for a, b in combinations(found[:MAX_SUMMED], 2)]
 
     def _followed(self, expression: Expression) -> Dimension | None:
         return expression.fold(self._leaf, _joined)[0]

@@ -452,6 +452,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             dimensions = dimensions.renamed({name: own for own, name in user.names.items()})
         forms = tuple(user.read(guess) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
+        kept += () if dimensions is None else tuple(dimensions.monomials(prepared.sample.names))
         rows = prepared.sample, prepared.y, prepared.weights
         return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions)
 
