@@ -51,6 +51,7 @@ from sobolev_novelty.report import (
     novelty as novelty,
     novelty_of_arrays as novelty_of_arrays,
 )
+from sobolev_novelty.search.dimensions import check_units as check_units
 from sobolev_novelty.search.engine import Engine as Engine, SobolevGuidance as SobolevGuidance
 from sobolev_novelty.search.genetic import Genetic as Genetic
 from sobolev_novelty.search.loop import Budget as Budget

@@ -223,13 +223,13 @@ def _with_roots_moved(part: Expression, positive: frozenset[str]) -> Iterator[Ex
         names = {name for name in base.variables if h % 1.0 or Expression.of(name) in powers}
         for name in sorted(names & positive):
             for m in (-2.0, 2.0, -1.0, 1.0):
-                raised = _times_power(base, name, m)
-                if raised is None:
+                changed = _times_power(base, name, m)
+                if changed is None:
                     continue
                 moved = {k: v for k, v in powers.items() if k != base}
                 a = Expression.of(name)
                 moved[a] = moved.get(a, 0.0) - m * h
-                moved[raised] = moved.get(raised, 0.0) + h
+                moved[changed] = moved.get(changed, 0.0) + h
                 yield scaled(coefficient, product(moved.items()))
 
 

@@ -28,6 +28,7 @@ from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
+from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.units import Units
 
 #: Operators engines may use unless told otherwise.
@@ -136,6 +137,8 @@ class Problem:
         The user's names and units.
     island : tuple of int
         Which of how many islands this search is: proposals that do not depend on chance are dealt out among them.
+    dimensions : Dimensions, optional
+        Physical units of the inputs and the target: forms that make no sense are not fitted.
     """
 
     sample: Sample
@@ -148,6 +151,7 @@ class Problem:
     n_threads: int = 1
     user: UserTerms = field(default_factory=UserTerms)
     island: tuple[int, int] = (0, 1)
+    dimensions: Dimensions | None = None
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.writing import respelled
+from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished
 from sobolev_novelty.search.preparation import Prepared
 from sobolev_novelty.search.units import ToUser
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Seconds of a time budget that are kept for the choice, and for each row where constants are polished on all rows;
 #: no more than these shares of the budget.
@@ -158,3 +164,35 @@ class TrainingTable:
             return candidate
         score = base_score(candidate.nmse, found.complexity, self.n_rows)
         return Candidate(candidate.form, found, candidate.nmse, score)
+
+
+def equation_rows(front: Sequence[Candidate], data: TrainingTable, sample: FloatArray) -> pd.DataFrame:
+    """The columns of ``equations_``, one row for each candidate; novelties are those on the rows of the search."""
+    import pandas as pd
+
+    rows = []
+    found = novelties([candidate.expression for candidate in front], sample, names=data.names)
+    for candidate, own in zip(front, found, strict=True):
+        known = own.status is Status.OK
+        rows.append(
+            {
+                "complexity": candidate.complexity,
+                "loss": candidate.nmse * data.variance,
+                "score": candidate.score,
+                "min_novelty": float(np.min(own.nu)) if known else math.nan,
+                "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
+                "expression": candidate.expression,
+                "chosen": False,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
+
+    key: tuple[object, ...]
+    prepared: Prepared
+    rng: np.random.Generator
+    state: Any

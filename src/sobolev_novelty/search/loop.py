@@ -346,7 +346,12 @@ class _Search:
 
     def is_valid(self, form: Expression) -> bool:
         known = all(token in self.allowed for token in form.tokens if isinstance(token, str))
-        return known and form.complexity <= self.problem.max_complexity
+        return known and form.complexity <= self.problem.max_complexity and self.makes_sense(form)
+
+    def makes_sense(self, form: Expression) -> bool:
+        """Whether the units of a form go together; those of a constant always do."""
+        dimensions = self.problem.dimensions
+        return dimensions is None or not form.variables or dimensions.allows(form)
 
     def is_repeated(self, form: Expression, fingerprint: frozenset[bytes] | None) -> bool:
         """Whether a form with the same values was fitted before and is not more complex."""
@@ -395,7 +400,8 @@ class _Search:
             self.fits[keys[form]] = candidate
             if form in prints:
                 self.prints[prints[form]] = candidate
-            if candidate.complexity <= self.problem.max_complexity:
+            # A fit may drop a factor or a term: what is left must be allowed too.
+            if candidate.complexity <= self.problem.max_complexity and self.makes_sense(candidate.expression):
                 self.front = self.front.including(candidate)
 
     def reaches_for_front(self, candidate: Candidate, fit: Fitted) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,19 +17,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
-from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, refuse_dask
 from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
 from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Status
 from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
 from sobolev_novelty.search.cores import Cores
+from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
     CLOCKS,
@@ -41,7 +40,7 @@ from sobolev_novelty.search.engine import (
     SobolevGuidance,
     UserTerms,
 )
-from sobolev_novelty.search.finish import Clock, Memory, TrainingTable
+from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
@@ -91,6 +90,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         cross-validated error; the simplest within one standard error of it. Equations with a certain pole within the
         range of the inputs are passed over. A callable gets ``equations_`` and returns the index of a row; poles are
         then its own affair.
+    units : mapping of str to str, optional
+        Physical units of the columns, ``{"m": "kg", "v": "m/s"}``; a column that is missing is a pure number. Equations
+        whose units make no sense, such as ``exp(m)``, are not tried.
+    y_units : str, optional
+        Unit of the target.
+    constant_units : bool
+        Whether constants may carry units; otherwise every term must have the unit of the target by itself.
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
@@ -150,6 +156,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_complexity: int | None = None,
         guesses: Sequence[Any] | str | GuessSource | None = None,
         select: str | Rule = "score",
+        units: Mapping[str, str] | None = None,
+        y_units: str | None = None,
+        constant_units: bool = True,
         warm_start: bool = False,
         n_jobs: int | None = 1,
         islands: int | None = None,
@@ -165,6 +174,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_complexity = max_complexity
         self.guesses = guesses
         self.select = select
+        self.units = units
+        self.y_units = y_units
+        self.constant_units = constant_units
         self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.islands = islands
@@ -443,9 +455,16 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
+        dimensions = Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
+        if dimensions is not None:
+            for guess in guesses:
+                dimensions.check(guess)
+            dimensions = dimensions.renamed({name: own for own, name in user.names.items()})
         forms = tuple(user.read(guess) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
-        return Problem(prepared.sample, prepared.y, prepared.weights, operators, limit, kept, user=user)
+        kept += () if dimensions is None else tuple(dimensions.monomials(prepared.sample.names))
+        rows = prepared.sample, prepared.y, prepared.weights
+        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions)
 
     def _search(
         self,
@@ -513,13 +532,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_)
-        plain = [data.rated(e, clock.polish) for e in baselines(rows, limit, problem.operators)]
+        plain = [
+            data.rated(e, clock.polish)
+            for e in baselines(rows, limit, problem.operators)
+            if problem.dimensions is None or not e.variables or problem.dimensions.allows(problem.user.read(e))
+        ]
         front = ParetoFront().including_all([*candidates, *plain])
         pool = list(front)
         if not callable(self.select):
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
-        table = self._table(pool, data.variance)
+        table = equation_rows(pool, data, self._sample_)
         index = chosen_index(
             pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
         )
@@ -538,26 +561,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
         self.seconds_ = result.seconds
-
-    def _table(self, front: Sequence[Candidate], variance: float) -> pd.DataFrame:
-        import pandas as pd
-
-        rows = []
-        found = novelties([candidate.expression for candidate in front], self._sample_, names=self._names())
-        for candidate, own in zip(front, found, strict=True):
-            known = own.status is Status.OK
-            rows.append(
-                {
-                    "complexity": candidate.complexity,
-                    "loss": candidate.nmse * variance,
-                    "score": candidate.score,
-                    "min_novelty": float(np.min(own.nu)) if known else math.nan,
-                    "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
-                    "expression": candidate.expression,
-                    "chosen": False,
-                }
-            )
-        return pd.DataFrame(rows)
 
     def _warn_outside(self, X: FloatArray, expression: Expression) -> None:
         """Warn once of rows beyond the training range of an input that the equation uses."""

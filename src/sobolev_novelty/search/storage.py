@@ -292,6 +292,8 @@ def _plain(value: Any) -> Any:
         return {"type": "tuple", "items": [_plain(item) for item in value]}
     if isinstance(value, list):
         return [_plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
+        return {"type": "mapping", "items": value}
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise TypeError(f"JSON cannot hold {type(value).__name__}")
@@ -302,6 +304,8 @@ def _restored(value: Any) -> Any:
         return [_restored(item) for item in value]
     if isinstance(value, dict) and value.get("type") == "tuple":
         return tuple(_restored(item) for item in value["items"])
+    if isinstance(value, dict) and value.get("type") == "mapping":
+        return {str(name): str(text) for name, text in value["items"].items()}
     if isinstance(value, dict) and value.get("type") in _VALUES:
         return _VALUES[value["type"]](**value["fields"])
     return value
