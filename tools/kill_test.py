@@ -104,7 +104,7 @@ class Bench(Scenario):
 class Turbulence(Scenario):
     """The store of a study, filled as a study fills it: what is not there is computed and added."""
 
-    N = 150
+    N = 30
 
     def work(self, folder: Path) -> None:
         from sobolev_novelty.turbulence.store import RunStore
