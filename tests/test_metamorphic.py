@@ -99,7 +99,7 @@ def test_dask_gives_the_same(seed: int) -> None:
 @pytest.mark.xfail(
     strict=True,
     reason="Where a relation needs weights of 1e12, whether it holds up to rounding depends on the weights, which a "
-    "further term makes smaller: 6 of 100,000 lists (benchmarks/metamorphic.py); a rule of projection.py, novelty.c.",
+    "further term makes smaller: 6 of 100,000 lists (benchmarks/metamorphic.py); see projection.py and novelty.c.",
 )
 def test_a_relation_at_the_limit_of_rounding_is_not_undone_by_a_further_term() -> None:
     X = np.load(Path(__file__).parent / "golden" / "relation_at_the_limit.npy")

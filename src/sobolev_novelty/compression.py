@@ -104,7 +104,7 @@ class _Counter(io.RawIOBase):
         except Exception as error:
             lines = str(error).strip().splitlines() or [type(error).__name__]
             raise DataError(
-                f"'{self._name}' cannot be decompressed: {lines[0].rstrip('.')}. Check the file, or write it again."
+                f"'{self._name}' cannot be read: {lines[0].rstrip('.')}. Check the file, or write it again."
             ) from error
 
 

@@ -58,7 +58,7 @@ class Checkpoint:
             raise DataError(f"The checkpoint '{path}' belongs to other data. Delete it or give another path.")
         try:
             equations = tuple(_checked(text, str) for text in _checked(content["equations"], list))
-            counts = [_checked(content[name], int) for name in ("n_evaluations", "n_novelty_calls")]
+            counts = _checked(content["n_evaluations"], int), _checked(content["n_novelty_calls"], int)
             seconds = float(_checked(content["seconds"], (int, float)))
             if min(*counts, seconds) < 0 or max(counts) >= 2**63 or not math.isfinite(seconds):
                 raise ValueError("counts and seconds must be from 0 on")

@@ -87,16 +87,6 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Memory:
-    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
-
-    key: tuple[object, ...]
-    prepared: Prepared
-    rng: np.random.Generator
-    state: Any
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class TrainingTable:
     """All training rows, the names the equations use, and how many of the rows are distinct.
 
