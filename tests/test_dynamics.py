@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -156,3 +158,10 @@ def test_rows_with_a_missing_value_are_left_out_and_said_so() -> None:
     x[4] = np.nan
     (one,), notes = as_trajectories(x, 0.5)
     assert len(one.t) == 19 and notes == ("The trajectory: 1 rows with a missing value were left out.",)
+
+
+def test_the_optimizer_names_its_extra_where_pysindy_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pysindy", None)
+    monkeypatch.delitem(sys.modules, "sobolev_novelty.dynamics.pysindy_optimizer", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'sobolev-novelty\[dynamics\]'"):
+        importlib.import_module("sobolev_novelty.dynamics.pysindy_optimizer")
