@@ -33,3 +33,11 @@ def test_the_page_shows_what_its_blocks_print(with_pysindy: bool, tmp_path: Path
     assert len(outputs) == len(blocks) > 1
     for printed, (_, page) in zip(outputs, blocks, strict=True):
         assert_shows(printed, page)
+
+
+def test_the_table_of_odebench_is_the_stored_one(tmp_path: Path) -> None:
+    if find_spec("pysindy") is None:
+        pytest.skip("PySINDy is not installed")
+    root = Path(__file__).parents[1]
+    code = f"import sys; sys.path.insert(0, {str(root)!r}); from benchmarks.odebench import table; print(table())"
+    assert run(code, tmp_path).strip() in PAGE

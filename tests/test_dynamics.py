@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +120,14 @@ def test_a_divergence_is_said_with_its_time() -> None:
     assert model.score(np.exp(beyond)[:, None], beyond) == -np.inf
 
 
+def test_a_state_that_rests_and_a_handful_of_points_are_fitted_too() -> None:
+    t = np.linspace(0.0, 5.0, 60)
+    resting = sn.DynamicsRegressor(SEARCH).fit(np.column_stack([np.exp(-t), np.full(60, 3.0)]), t)
+    assert str(resting.expressions_["x1"]) == "0"
+    assert resting.checks_[0].is_followed
+    assert sn.DynamicsRegressor(SEARCH).fit(np.exp(-t[:8])[:, None], t[:8]).checks_[0].is_followed
+
+
 def test_the_estimator_can_be_cloned_and_its_options_are_checked() -> None:
     assert clone(sn.DynamicsRegressor(SEARCH, derivative="local")).derivative == "local"
     x = np.linspace(0.0, 1.0, 20)[:, None]
@@ -148,3 +158,10 @@ def test_rows_with_a_missing_value_are_left_out_and_said_so() -> None:
     x[4] = np.nan
     (one,), notes = as_trajectories(x, 0.5)
     assert len(one.t) == 19 and notes == ("The trajectory: 1 rows with a missing value were left out.",)
+
+
+def test_the_optimizer_names_its_extra_where_pysindy_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pysindy", None)
+    monkeypatch.delitem(sys.modules, "sobolev_novelty.dynamics.pysindy_optimizer", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'sobolev-novelty\[dynamics\]'"):
+        importlib.import_module("sobolev_novelty.dynamics.pysindy_optimizer")

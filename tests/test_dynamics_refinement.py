@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -96,6 +98,16 @@ def test_a_chaotic_trajectory_is_refined_in_stretches() -> None:
     forms = RateForms.of(found.expressions, measured.names)
     rates = forms.along_parameters(forms.parameters(found.expressions, measured.names, x), x)[0]
     np.testing.assert_allclose(rates, np.array(lorenz(0.0, x)), atol=1.5)
+
+
+def test_of_a_long_record_some_stretches_are_enough() -> None:
+    t = np.linspace(0.0, 500.0, 40_000)
+    x = np.column_stack([np.cos(2.0 * t), -2.0 * np.sin(2.0 * t)])
+    measured = Trajectory(t, x + 0.01 * np.random.default_rng(0).standard_normal(x.shape), NAMES)
+    curve = replace(smooth(Trajectory(t[:100], x[:100], NAMES)), t=t, x=x, rates=x, trust=x)
+    found = shoot([parse("x1"), parse("-3.9*x0")], NAMES, [measured], [curve], only_short=True)
+    assert found is not None and found.n_points < 30_000
+    np.testing.assert_allclose(found.expressions[1].constants, [-4.0], rtol=1e-3)
 
 
 def test_without_a_term_leaves_each_out_in_turn() -> None:

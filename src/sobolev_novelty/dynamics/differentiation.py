@@ -94,7 +94,7 @@ def smooth(trajectory: Trajectory, method: str | Differentiator = "spline") -> S
     if method == "finite":
         rates = np.gradient(trajectory.x, trajectory.t, axis=0, edge_order=2)
         return _unweighted(trajectory, trajectory.x, rates, "not smoothed")
-    columns = [_SMOOTHERS[method](trajectory.t, y) for y in trajectory.x.T]
+    columns = [_SMOOTHERS[method](trajectory.t, y) if np.ptp(y) > 0.0 else _at_rest(y) for y in trajectory.x.T]
     return SmoothCurve(
         trajectory.t,
         np.column_stack([column.x for column in columns]),
@@ -130,6 +130,10 @@ class _Column:
     noise: float
     trust: FloatArray
     strength: str
+
+
+def _at_rest(y: FloatArray) -> _Column:
+    return _Column(y, np.zeros_like(y), 0.0, np.ones_like(y), "constant")
 
 
 # --- penalised splines

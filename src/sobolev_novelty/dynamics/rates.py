@@ -154,7 +154,8 @@ def minimised(misfit: Misfit, theta: FloatArray) -> FloatArray:
     if not all(np.isfinite(part).all() for part in both(theta)):
         return theta
     try:
-        found = least_squares(residual, theta, jacobian, x_scale="jac", max_nfev=MAX_STEPS, xtol=1e-9)
+        with np.errstate(all="ignore"):  # a step too far is taken back
+            found = least_squares(residual, theta, jacobian, x_scale="jac", max_nfev=MAX_STEPS, xtol=1e-9)
     except (ValueError, np.linalg.LinAlgError):  # a step left the domain of an equation
         return theta
     return np.asarray(found.x)

@@ -189,7 +189,10 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
                         f"The constants were refitted to {refined.n_stretches} stretches of each trajectory: "
                         "the whole of it is too sensitive to its start, or the equations do not follow it.",
                     )
-        self.expressions_ = dict(zip(self.states_, chosen, strict=True))
+        # Of a state that never moves a fit leaves rounding.
+        moves = np.any([np.ptp(trajectory.x, axis=0) > 0.0 for trajectory in trajectories], axis=0)
+        rates = [expression if is_moving else Expression.of(0.0) for expression, is_moving in zip(chosen, moves)]
+        self.expressions_ = dict(zip(self.states_, rates, strict=True))
         scale = np.max([np.abs(trajectory.x).max(axis=0) for trajectory in trajectories], axis=0)
         self._scale_ = np.asarray(scale)
         self.checks_ = self.check(list(trajectories))

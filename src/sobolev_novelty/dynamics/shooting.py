@@ -31,6 +31,8 @@ from sobolev_novelty.expression import Expression
 #: Stretches of a trajectory, from short to long; longer ones are kept while the error grows by less than this.
 SHOOTING = (16, 4, 1)
 FOLLOWS = 1.05
+#: Points of the longest stretch, and most stretches: of longer records some evenly spread stretches are enough.
+MAX_STRETCH, MAX_STRETCHES = 512, 48
 #: Steps of the integrator on a whole trajectory, at least.
 MIN_SOLVER_STEPS = 256
 
@@ -109,14 +111,17 @@ class _Shooting:
         self.forms = RateForms.of(expressions, names)
         self.d = trajectories[0].x.shape[1]
         self.with_time = len(names) > self.d
-        self.n_stretches = n_stretches
+        self.n_stretches = 1
         pieces = []
         for trajectory, curve in zip(trajectories, curves, strict=True):
             n = len(trajectory.t)
-            parts = max(1, min(n_stretches, n // MIN_STRETCH))
+            parts = max(1, min(max(n_stretches, math.ceil(n / MAX_STRETCH)), n // MIN_STRETCH))
+            self.n_stretches = max(self.n_stretches, parts)
             # A stretch also has the first point of the next one: no step between points is left out.
             edges = np.linspace(0, n - 1, parts + 1).astype(int)
             pieces += [(trajectory, curve, slice(a, b + 1)) for a, b in pairwise(edges.tolist())]
+        if len(pieces) > MAX_STRETCHES:
+            pieces = [pieces[k] for k in np.linspace(0, len(pieces) - 1, MAX_STRETCHES).astype(int)]
         self.n_points = max(len(trajectory.t[rows]) for trajectory, _, rows in pieces)
         S = len(pieces)
         self.t = np.zeros((self.n_points, S))
