@@ -143,3 +143,8 @@ def test_a_model_of_another_version_says_so(saved_by: str, tmp_path: Path) -> No
     path.write_text(json.dumps(content | {"saved_by": saved_by}))
     with pytest.warns(UserWarning, match=rf"saved by version '{saved_by}' .* this is version"):
         SymbolicRegressor.load(path)
+
+
+def test_an_error_of_sqlite_without_a_name_is_ours_too() -> None:
+    """Python raises some of them itself, as for text that is not UTF-8 (seed 4711, case 51)."""
+    assert fuzz(TARGETS["store"], 4711, first=51, cases=1).total() == 1

@@ -74,7 +74,7 @@ class EvidenceStore(ABC):
         try:
             self._selection = self._open()
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorname in _CIRCUMSTANCES:
+            if getattr(error, "sqlite_errorname", None) in _CIRCUMSTANCES:
                 raise self._unusable(error) from error
             raise self._foreign(str(error)) from error
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
