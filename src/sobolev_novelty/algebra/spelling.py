@@ -48,7 +48,7 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
     >>> str(spelled(parse("3*exp(2*x0)/(exp(2*x0) + exp(x0))"), lambda e: True))
     '3/(1 + exp(-x0))'
     >>> str(spelled(parse("2.5*x0 - 2.5*x1 + 2.5*x2"), lambda e: True))
-    '2.5*(x0 - x1 + x2)'
+    '2.5*(x0 + x2 - x1)'
     >>> str(spelled(parse("x2*(x0 - x1)/sqrt(x2**2 - x1**2)"), lambda e: True, {"x2"}))
     '(x0 - x1)/sqrt(1 - square(x1/x2))'
     """

@@ -50,6 +50,8 @@ REQUIRED_GAIN = 0.15
 CHOICES = 5
 #: Standard errors by which it must be ahead, row by row.
 CLEAR_LEAD = 3.0
+#: The same for a straight line in fewer inputs than the baseline: its form was not searched for.
+SHORT_LINE_LEAD = 1.0
 #: Equations of one search that may stand against the baselines: who tries often wins by chance.
 N_CONTESTS = 3
 #: Times the rows are dealt into folds anew for that comparison.
@@ -234,8 +236,8 @@ class Contest:
     def is_won_by(self, candidate: Candidate) -> bool:
         """Whether a candidate holds its own against the baseline, within the data and at their rim.
 
-        On few rows it must be clearly better, because it was searched for; a straight line in fewer inputs need only be
-        as good, because its form was not. On many rows it must not be clearly worse.
+        On few rows it must be clearly better, because it was searched for; for a straight line in fewer inputs one
+        standard error is enough, because its form was not. On many rows it must not be clearly worse.
         """
         if self.best is None:
             return True
@@ -245,7 +247,7 @@ class Contest:
         if len(rows.y) >= FEW_ROWS:
             return ahead >= -1.0
         if _is_straight(form):
-            return ahead >= 0.0
+            return ahead >= SHORT_LINE_LEAD
         required = required_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1])
         error, base = np.average([squares, self.squares], axis=1, weights=rows.weights)
         gain = 1.0 - error / base

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -154,6 +155,12 @@ class TrainingTable:
             return candidate
         score = base_score(candidate.nmse, found.complexity, self.n_rows)
         return Candidate(candidate.form, found, candidate.nmse, score)
+
+
+def load_tables() -> None:
+    """Import what the end of a fit needs."""
+    importlib.import_module("pandas")
+    importlib.import_module("sobolev_novelty.render.equation_table")
 
 
 def equation_rows(front: Sequence[Candidate], data: TrainingTable, sample: FloatArray) -> pd.DataFrame:

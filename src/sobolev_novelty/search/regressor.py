@@ -40,7 +40,7 @@ from sobolev_novelty.search.engine import (
     SobolevGuidance,
     UserTerms,
 )
-from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows
+from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
 from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
@@ -218,12 +218,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _fit(
         self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None, callback: Callback | None
     ) -> SymbolicRegressor:
+        budget = self._budget()
+        begin = CLOCKS[budget.clock]()
+        load_tables()  # a first import takes a second on a busy machine, and the fit's time has begun
         refuse_dask(X, "X")
         refuse_dask(y, "y")
         check_select(self.select)
         refuse_several_targets(y)
-        budget = self._budget()
-        begin = CLOCKS[budget.clock]()
         target = getattr(y, "name", None)
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
@@ -510,8 +511,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _remembered(self, X: FloatArray, y: FloatArray, weights: FloatArray | None) -> Memory:
         """The memory of the last fit where a warm start goes on from it; otherwise an empty one."""
-        data = zlib.crc32(np.ascontiguousarray(X).tobytes(), zlib.crc32(y.tobytes()))
-        data = data if weights is None else zlib.crc32(weights.tobytes(), data)
+        arrays = (X, y, *([] if weights is None else [weights])) if self.warm_start else ()
+        data = tuple(zlib.crc32(np.ascontiguousarray(array).tobytes()) for array in arrays)
         settings = {k: v for k, v in self.get_params().items() if k not in ("budget", "timeout", "verbose", "n_jobs")}
         key = (data, X.shape, repr(settings))
         memory: Memory | None = getattr(self, "_memory_", None)
