@@ -7,8 +7,8 @@ A page is Markdown. Blocks of one page run in their order, Python in one namespa
 - `[...]` in an output stands for any text, on a line of its own for any lines;
 - `<!-- not run: reason -->` above a block: it is not run; `<!-- output varies: reason -->`: it is run, but its output
   is not compared;
-- `# needs: package` as a block's first line: it runs in a process of its own behind the page's first block, and is
-  skipped without the package;
+- `# needs: package` as a block's first line: all such blocks run in a process of their own behind the page's first
+  block, and are skipped without the package;
 - `<!-- set-up` … `-->`: Python that is run and not shown, for tables that a page takes for granted.
 """
 

@@ -50,15 +50,16 @@ def test_the_blocks_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) ->
     compare(page, run(page, [b for b in blocks_of(page) if is_run(b) and not b.needs], tmp_path))
 
 
-PEERS = [(page, block) for page in PAGES for block in blocks_of(page) if block.needs and is_run(block)]
+PEERS = sorted({(page, block.needs) for page in PAGES for block in blocks_of(page) if block.needs and is_run(block)})
 
 
-@pytest.mark.parametrize(("page", "block"), PEERS, ids=[f"{page.stem}-{block.needs}" for page, block in PEERS])
-def test_a_block_that_needs_a_package_prints_what_the_page_shows(page: Path, block: Block, tmp_path: Path) -> None:
-    if find_spec(block.needs) is None:
-        pytest.skip(f"{block.needs} is not installed")
-    first = next(b for b in blocks_of(page) if is_run(b) and not b.needs)
-    compare(page, run(page, [first, block], tmp_path)[-1:])
+@pytest.mark.parametrize(("page", "package"), PEERS, ids=[f"{page.stem}-{package}" for page, package in PEERS])
+def test_blocks_that_need_a_package_print_what_the_page_shows(page: Path, package: str, tmp_path: Path) -> None:
+    if find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
+    runnable = [block for block in blocks_of(page) if is_run(block)]
+    first = next(block for block in runnable if not block.needs)
+    compare(page, run(page, [first, *(block for block in runnable if block.needs == package)], tmp_path)[1:])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -22,7 +22,8 @@ def outputs_of(page: Path) -> dict[tuple[int, str], str]:
     """What was printed, by line and text of what was run."""
     blocks = [block for block in blocks_of(page) if is_run(block)]
     plain = [block for block in blocks if not block.needs]
-    runs = [plain] + [[plain[0], block] for block in blocks if block.needs and find_spec(block.needs)]
+    packages = sorted({block.needs for block in blocks if block.needs and find_spec(block.needs)})
+    runs = [plain] + [[plain[0], *(b for b in blocks if b.needs == package)] for package in packages]
     found = {}
     for group in runs:
         with tempfile.TemporaryDirectory() as folder:
