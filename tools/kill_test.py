@@ -219,7 +219,7 @@ def kill_at_random(name: str, kills: int, seed: int) -> Outcome:
     scenario, rng = SCENARIOS[name](), random.Random(seed)
     n_killed, n_finished, round_number = 0, 0, 0
     with tempfile.TemporaryDirectory() as top:
-        longest = 0.0
+        shortest = 0.0
         while n_killed < kills or not n_finished:
             folder = Path(top) / f"round{round_number}"
             folder.mkdir(exist_ok=True)
@@ -228,7 +228,7 @@ def kill_at_random(name: str, kills: int, seed: int) -> Outcome:
             child = subprocess.Popen(_command(name, folder), stdout=subprocess.DEVNULL, start_new_session=True)
             try:
                 # The first run is left alone: it says how long one takes.
-                child.wait(timeout=None if not n_finished or n_killed >= kills else rng.uniform(0.1, 0.9) * longest)
+                child.wait(timeout=None if not n_finished or n_killed >= kills else rng.uniform(0.1, 0.9) * shortest)
             except subprocess.TimeoutExpired:
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
@@ -236,7 +236,8 @@ def kill_at_random(name: str, kills: int, seed: int) -> Outcome:
             else:
                 demand(child.returncode == 0, f"{name} ended with exit code {child.returncode}")
                 demand(scenario.is_whole(folder), f"{name}: the finished work is not whole")
-                longest = longest or time.monotonic() - begin
+                elapsed = time.monotonic() - begin
+                shortest = min(shortest or elapsed, elapsed)
                 n_finished += 1
                 round_number += 1
                 continue
