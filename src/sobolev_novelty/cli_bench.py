@@ -168,7 +168,7 @@ def gap_command(
             }
             _deliver(json.dumps(content), out)
             return
-        text = qualification_table(table, coordinates=coordinates).render(form)
+        text = qualification_table(table, coordinates=coordinates, suite=suite, min_r2=min_r2).render(form)
         if form == "md":
             text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
         _deliver(text, out)

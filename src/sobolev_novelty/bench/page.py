@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sobolev_novelty.bench.gap import MIN_R2
 from sobolev_novelty.bench.store import Store
 from sobolev_novelty.bench.tables import (
     BenchTable,
@@ -116,10 +117,12 @@ def _gap_part(path: Path, figure: Path) -> str:
         content = json.loads(path.read_text(encoding="utf-8"))
         table = pd.DataFrame(content["methods"])
         coordinates, refusals = content["coordinates"], content["refusals"]
+        suite, min_r2 = content.get("suite", "whitebox"), content.get("min_r2", MIN_R2)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"'{path}' was not written by 'sobolev bench gap --json': {error!r}.") from error
     save_figure(novelty_against_complexity(table), figure)
-    lines = [f"## Structural gap: {path.stem}", "", qualification_table(table, coordinates=coordinates).render("md")]
+    shown = qualification_table(table, coordinates=coordinates, suite=suite, min_r2=min_r2)
+    lines = [f"## Structural gap: {path.stem}", "", shown.render("md")]
     lines += [f"- refused {count} ×: {reason}" for reason, count in refusals.items()]
     return "\n".join([*lines, "", _image(figure, "Novelty against complexity")])
 
