@@ -267,3 +267,26 @@ def test_nothing_in_a_file_is_imported_or_run(tmp_path: Path) -> None:
         loaded = SymbolicRegressor.load(path)
         with pytest.raises(ParameterError, match="trap:Engine"):
             loaded.fit(X, Y)
+
+
+def test_a_model_whose_file_had_no_loss_can_be_saved_again(tmp_path: Path) -> None:
+    """Found by the fuzzer: a null became a number that JSON has not."""
+    X = np.linspace(1.0, 2.0, 40)[:, None]
+    path = tmp_path / "model.json"
+    SymbolicRegressor("mcts", budget=Budget(max_evaluations=20), random_state=0).fit(X, X[:, 0] ** 2).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content["equations"][0] |= {"loss": None, "score": None}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    SymbolicRegressor.load(path).save(path)
+    assert json.loads(path.read_text(encoding="utf-8"))["equations"][0]["score"] is None
+
+
+def test_half_a_character_is_refused_and_a_whole_one_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    SymbolicRegressor("mcts", budget=Budget(max_evaluations=20), random_state=0).fit(X, Y).save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(content | {"stop_reason": "\N{GRINNING FACE}"}))
+    assert SymbolicRegressor.load(path).stop_reason_ == "\N{GRINNING FACE}"
+    path.write_text(json.dumps(content | {"stop_reason": "\ud800"}))
+    with pytest.raises(DataError, match="cannot be read as JSON"):
+        SymbolicRegressor.load(path)

@@ -74,7 +74,11 @@ class StoredEngine:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Write as a whole, so that a killed run leaves the old file."""
-    write_whole(path, json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    try:
+        text = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)
+    except ValueError as error:
+        raise DataError(f"'{path}' cannot be written: {error}. Fit again with finite settings.") from error
+    write_whole(path, text + "\n")
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -89,7 +93,10 @@ def read_json(path: Path) -> dict[str, Any]:
 def json_object(content: bytes, where: str) -> dict[str, Any]:
     """The JSON object that these bytes hold; ``where`` they come from is named in errors."""
     try:
-        found = json.loads(content.decode("utf-8"))
+        text = content.decode("utf-8")
+        found = json.loads(text)
+        if r"\ud" in text.lower():  # half of a character that takes two escapes can be read, but not be written
+            json.dumps(found, ensure_ascii=False).encode("utf-8")
     except (ValueError, RecursionError) as error:
         raise DataError(
             f"'{where}' cannot be read as JSON: {error}. Take a copy of the file, or give another path."
@@ -106,7 +113,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         {
             "expression": str(row.expression),
             "loss": _number(row.loss),
-            "score": row.score,
+            "score": _number(row.score),
             "min_novelty": _number(row.min_novelty),
             "mean_novelty": _number(row.mean_novelty),
         }
