@@ -519,7 +519,10 @@ def test_ctrl_c_ends_the_server_and_its_search(tmp_path: Path, with_search: bool
     import psutil
 
     (tmp_path / "data.csv").write_bytes(table())
-    arguments = [sys.executable, "-m", "sobolev_novelty", "app", "data.csv", "--no-browser", "--json"]
+    # Tests in the background of a shell ignore the signal, and so would a process that they start.
+    start = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    start += "runpy.run_module('sobolev_novelty', run_name='__main__', alter_sys=True)"
+    arguments = [sys.executable, "-c", start, "app", "data.csv", "--no-browser", "--json"]
     process = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

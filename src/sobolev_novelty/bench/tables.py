@@ -348,17 +348,19 @@ def qualification_table(
 ) -> BenchTable:
     """Term qualification of the ground truth and every method (the paper's Sec. 4.1 table, of the white-box tasks)."""
     rates = _one_rate_for_each_method_of_others(gap)
-    mean = float(np.mean(list(rates.values()))) if rates else float("nan")
     decimals = {"rate": 1, "mean_novelty": 4, "complexity": 1, "paper_rate": 1}
     is_paper = suite == "whitebox"
     where = "the coordinates each method used" if coordinates == "own" else "raw variables"
     if not is_paper:
         where += ", black-box tables"
         gap = gap.drop(columns=[name for name in gap.columns if name.startswith("paper_")])
-    notes = (
-        f"Mean rate over {len(rates)} methods of others (unweighted, our engines left out, of several runs of one "
-        f"method that with most terms): {mean:.1f} %." + (" Paper: 38.3 % over 15 methods." if is_paper else ""),
-        f"Candidates with a test R² below {min_r2:g} are counted and not judged.",
-        "Every candidate is in exactly one of the outcome columns or in multi_term.",
-    )
-    return BenchTable(f"Term qualification in {where}", gap, decimals, notes)
+    notes = [f"Candidates with a test R² below {min_r2:g} are counted and not judged."]
+    if rates:
+        mean = float(np.mean(list(rates.values())))
+        notes += [
+            f"Mean rate over {len(rates)} methods of others (unweighted, our engines left out, of several runs of one "
+            f"method that with most terms): {mean:.1f} %."
+        ]
+    notes += ["Paper: 38.3 % over 15 methods."] if is_paper else []
+    notes += ["Every candidate is in exactly one of the outcome columns or in multi_term."]
+    return BenchTable(f"Term qualification in {where}", gap, decimals, tuple(notes))
