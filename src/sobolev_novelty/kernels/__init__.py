@@ -3,10 +3,12 @@
 In C, and in the NumPy version that defines it and stands in for it.
 
 The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend`
-says which is in use.
+says which is in use. Programs with operators that a user registered always take NumPy's: :func:`_compiled`.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,7 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
-from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
+from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
@@ -44,6 +46,14 @@ __all__ = [
 ]
 
 
+def _compiled(programs: Programs, X: FloatArray) -> Any:
+    """What stands before the compiled kernel: nothing, unless the programs hold own operators, which it cannot call."""
+    if not programs.has_own:
+        return native_kernel
+    check_programs(programs, X.shape[0])
+    return mixed_kernel
+
+
 def derivatives(
     programs: Programs, X: npt.ArrayLike, order: int = 0, *, out: FloatArray | None = None, n_threads: int = 1
 ) -> FloatArray:
@@ -66,9 +76,9 @@ def derivatives(
     """
     X = as_samples(X)
     order, n_threads = check_order(order), check_threads(n_threads)
-    module = native()
+    module, kernel = native(), _compiled(programs, X)
     if module is not None:
-        return native_kernel.derivatives(module, programs, X, order, out, n_threads)
+        return kernel.derivatives(module, programs, X, order, out, n_threads)
     check_programs(programs, X.shape[0])
     found = numpy_kernel.derivatives(programs, X, order)
     if out is None:
@@ -83,9 +93,9 @@ def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tu
     """Values of shape (n_programs, n_samples), and derivatives along every constant, (total_constants, n_samples)."""
     X = as_samples(X)
     n_threads = check_threads(n_threads)
-    module = native()
+    module, kernel = native(), _compiled(programs, X)
     if module is not None:
-        return native_kernel.jacobians(module, programs, X, n_threads)
+        return kernel.jacobians(module, programs, X, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.jacobians(programs, X)
 
@@ -115,9 +125,9 @@ def fit(
     free = np.ascontiguousarray(free, dtype=np.bool_)
     if free.shape != programs.constants.shape:
         raise DataError(f"'free' must have one entry per constant, {len(programs.constants)}. Got shape {free.shape}.")
-    module = native()
+    module, kernel = native(), _compiled(programs, X)
     if module is not None:
-        return native_kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
+        return kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.fit(programs, offsets, free, X, y, weights, n_iterations=n_iterations)
 
@@ -163,9 +173,9 @@ def novelties(
     if scales is None:
         scales = geometry.scales(Sample(X, ()))
     factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
-    module = native()
+    module, kernel = native(), _compiled(programs, X)
     if module is not None:
-        return native_kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
+        return kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)
 
