@@ -3,12 +3,10 @@
 In C, and in the NumPy version that defines it and stands in for it.
 
 The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend`
-says which is in use. Programs with operators that a user registered always take NumPy's: :func:`_compiled`.
+says which is in use. Programs with operators that a user registered always take NumPy's.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,12 +44,11 @@ __all__ = [
 ]
 
 
-def _compiled(programs: Programs, X: FloatArray) -> Any:
-    """What stands before the compiled kernel: nothing, unless the programs hold own operators, which it cannot call."""
-    if not programs.has_own:
-        return native_kernel
-    check_programs(programs, X.shape[0])
-    return mixed_kernel
+def _holds_own(programs: Programs, X: FloatArray) -> bool:
+    """Whether some programs hold own operators, which the compiled kernel cannot call; then all are checked here."""
+    if programs.has_own:
+        check_programs(programs, X.shape[0])
+    return programs.has_own
 
 
 def derivatives(
@@ -76,9 +73,10 @@ def derivatives(
     """
     X = as_samples(X)
     order, n_threads = check_order(order), check_threads(n_threads)
-    module, kernel = native(), _compiled(programs, X)
+    module = native()
     if module is not None:
-        return kernel.derivatives(module, programs, X, order, out, n_threads)
+        compiled = mixed_kernel.derivatives if _holds_own(programs, X) else native_kernel.derivatives
+        return compiled(module, programs, X, order, out, n_threads)
     check_programs(programs, X.shape[0])
     found = numpy_kernel.derivatives(programs, X, order)
     if out is None:
@@ -93,9 +91,10 @@ def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tu
     """Values of shape (n_programs, n_samples), and derivatives along every constant, (total_constants, n_samples)."""
     X = as_samples(X)
     n_threads = check_threads(n_threads)
-    module, kernel = native(), _compiled(programs, X)
+    module = native()
     if module is not None:
-        return kernel.jacobians(module, programs, X, n_threads)
+        compiled = mixed_kernel.jacobians if _holds_own(programs, X) else native_kernel.jacobians
+        return compiled(module, programs, X, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.jacobians(programs, X)
 
@@ -125,9 +124,10 @@ def fit(
     free = np.ascontiguousarray(free, dtype=np.bool_)
     if free.shape != programs.constants.shape:
         raise DataError(f"'free' must have one entry per constant, {len(programs.constants)}. Got shape {free.shape}.")
-    module, kernel = native(), _compiled(programs, X)
+    module = native()
     if module is not None:
-        return kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
+        compiled = mixed_kernel.fit if _holds_own(programs, X) else native_kernel.fit
+        return compiled(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.fit(programs, offsets, free, X, y, weights, n_iterations=n_iterations)
 
@@ -173,9 +173,10 @@ def novelties(
     if scales is None:
         scales = geometry.scales(Sample(X, ()))
     factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
-    module, kernel = native(), _compiled(programs, X)
+    module = native()
     if module is not None:
-        return kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
+        compiled = mixed_kernel.novelties if _holds_own(programs, X) else native_kernel.novelties
+        return compiled(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)
 

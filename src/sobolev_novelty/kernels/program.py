@@ -1,8 +1,8 @@
 """Programs: expressions as the kernels read them.
 
-A program is its expression's prefix sequence, one ``int32`` per token: an opcode (1 to 255, the operator's row;
-below 0 for an own operator), ``CONSTANT``, or ``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants are kept
-apart, in prefix order, so that a fit can change them without touching the code. A population is one
+A program is its expression's prefix sequence, one ``int32`` per token: an opcode (1 to 255, the operator's row; below 0
+an own operator), ``CONSTANT``, or ``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack.
+Constants are kept apart, in prefix order, so that a fit can change them without touching the code. A population is one
 :class:`Programs`: all codes in a row, with offsets.
 """
 

@@ -20,6 +20,7 @@ from sobolev_novelty.data import repeated
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError, shortened
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import own_operators
 from sobolev_novelty.output import write_whole
 from sobolev_novelty.search.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
@@ -118,6 +119,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
+        **_own_operators(model),
         "saved_by": _installed_version(),
         "feature_names": None if named is None else [str(name) for name in named],
         "n_features": int(model.n_features_in_),
@@ -147,6 +149,7 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         )
     _tell_of_another_version(content, where)
     try:
+        _check_own_operators(content.get("own_operators", {}), where)
         model: Any = cls(**_constructor_arguments(content["settings"], version))
         names = content["feature_names"]
         model.n_features_in_ = _count(content, "n_features", at_least=1, at_most=MAX_FEATURES)
@@ -175,6 +178,26 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         ) from error
     found: M = model
     return found
+
+
+def _own_operators(model: Any) -> dict[str, Any]:
+    """The own operators of a model by name, with their numbers of operands; nothing where there are none."""
+    tokens = {token for e in (*model.equations_["expression"], model.expression_) for token in e.tokens}
+    named = set(model.operators or ())
+    own = [row for row in own_operators() if row.name in named or row in tokens]
+    return {"own_operators": {row.name: row.arity for row in own}} if own else {}
+
+
+def _check_own_operators(stored: dict[str, Any], where: str) -> None:
+    """Refuse a model whose operators are not registered here: a file names functions, it never brings them."""
+    known = {row.name: row.arity for row in own_operators()}
+    for name, arity in stored.items():
+        if known.get(name) != arity:
+            raise DataError(
+                f"'{where}' uses an own operator, {shortened(name, 60)}, of {shortened(arity, 20)} operand(s), that is "
+                "not registered here. Register the same function before loading: "
+                f"sobolev_novelty.register_operator({shortened(name, 60)}, function, arity={shortened(arity, 20)})."
+            )
 
 
 def _installed_version() -> str | None:
