@@ -16,9 +16,12 @@ from sobolev_novelty import kernels
 from sobolev_novelty.errors import DataError, ExpressionError, KernelError, ParameterError, ParseError, SobolevError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry
+from sobolev_novelty.igsr.grammar import gbnf
+from sobolev_novelty.igsr.protocol import Vocabulary
 from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel
 from sobolev_novelty.kernels.backend import native
 from sobolev_novelty.operators import OPERATORS, own_operators
+from sobolev_novelty.peers.primitives import matching_operator
 from sobolev_novelty.transformer.tokenizer import SKELETON_NAMES
 
 rng = np.random.default_rng(0)
@@ -330,15 +333,29 @@ def test_a_search_without_own_operators_does_not_change_when_some_are_registered
 def test_a_saved_model_names_its_operators_and_loads_where_they_are_registered(ramp, data, tmp_path):
     model, path = fitted(data), tmp_path / "model.json"
     model.save(path)
-    assert json.loads(path.read_text())["own_operators"] == {"ramp": 1}
+    assert list(json.loads(path.read_text())["own_operators"]) == ["ramp"]
     loaded = sn.SymbolicRegressor.load(path)
     assert loaded.expression_ == model.expression_
     np.testing.assert_array_equal(loaded.predict(data[0]), model.predict(data[0]))
     sn.unregister_operator("ramp")
-    with pytest.raises(DataError, match=r"own operator, 'ramp'.*Register the same function before loading"):
+    with pytest.raises(DataError, match=r"'ramp', that is not registered here. Register the same function before"):
         sn.SymbolicRegressor.load(path)
     sn.register_operator("ramp", np.add, arity=2)
     with pytest.raises(DataError, match="of 1 operand"):
+        sn.SymbolicRegressor.load(path)
+    sn.register_operator("ramp", np.tanh, replace=True)
+    with pytest.raises(DataError, match="another function under the name 'ramp'"):
+        sn.SymbolicRegressor.load(path)
+
+
+@pytest.mark.parametrize(
+    "hostile", [3, ["ramp"], {"ramp": 1}, {"ramp": {"at": [], "values": []}}, {"ramp": {"at": [["x"]], "values": [1]}}]
+)
+def test_a_damaged_entry_of_a_model_file_is_an_error_of_ours(ramp, data, tmp_path, hostile):
+    path = tmp_path / "model.json"
+    fitted(data).save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"own_operators": hostile}))
+    with pytest.raises(DataError, match=r"model\.json"):
         sn.SymbolicRegressor.load(path)
 
 
@@ -381,6 +398,21 @@ def test_a_page_shows_it(ramp):
 
 def test_the_transformer_does_not_offer_it(ramp):
     assert "ramp" not in SKELETON_NAMES
+
+
+def test_a_language_model_is_told_its_name(ramp):
+    vocabulary = Vocabulary(("x0",), ("add", "ramp"), ((0.0, 1.0),))
+    assert '"ramp("' in gbnf(vocabulary, 1)
+
+
+def test_a_function_in_a_foreign_model_is_recognised_once_it_is_registered():
+    def odd(a):
+        return math.sin(a) / (2.0 + a * a)
+
+    with pytest.raises(ParameterError, match="register_operator"):
+        matching_operator(odd, 1, "odd")
+    sn.register_operator("odd", np.vectorize(odd))
+    assert matching_operator(odd, 1, "theirs").name == "odd"
 
 
 # --- names, errors, the life of a registration
