@@ -206,7 +206,8 @@ def _check_own_operators(stored: dict[str, Any], where: str) -> None:
         if row is None or row.arity != len(at):
             raise DataError(
                 f"'{where}' uses an own operator of {len(at)} operand(s), {quoted}, that is not registered here. "
-                f"Register the same function before loading: sobolev_novelty.register_operator({quoted}, …, arity={len(at)})."
+                "Register the same function before loading: "
+                f"sobolev_novelty.register_operator({quoted}, …, arity={len(at)})."
             )
         if not np.allclose(row.value(*at), values, rtol=1e-6, atol=1e-12, equal_nan=True):
             raise DataError(
