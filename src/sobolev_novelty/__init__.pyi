@@ -37,6 +37,10 @@ from sobolev_novelty.igsr.engine import IGSR as IGSR
 from sobolev_novelty.igsr.ledger import Limits as Limits
 from sobolev_novelty.igsr.sampler import GrammarSampler as GrammarSampler
 from sobolev_novelty.igsr.transcript import Transcript as Transcript
+from sobolev_novelty.own_operators import (
+    register_operator as register_operator,
+    unregister_operator as unregister_operator,
+)
 from sobolev_novelty.parsing import parse as parse
 from sobolev_novelty.profile_intervals import (
     Interval as Interval,

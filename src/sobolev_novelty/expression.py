@@ -23,7 +23,7 @@ T = TypeVar("T")
 #: A tree as nested tuples ``(operator, operand[, operand])``: what builders make before it becomes a sequence.
 Nested: TypeAlias = float | str | tuple[Any, ...]
 
-#: Names that would be read as something else; a variable called so is printed between backticks.
+#: Names that would be read as something else, beside those of own operators.
 RESERVED = frozenset(SPELLINGS) | {"pi", "e", "E", "nan", "NaN", "inf", "Inf", "oo", "zoo"} | frozenset(keyword.kwlist)
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 _NUMBERED_NAME = re.compile(r"[xX]_?(0|[1-9][0-9]{0,5})\Z")
@@ -322,6 +322,11 @@ def is_renumbered(name: str) -> bool:
     return not name.startswith("x") or name.startswith("x_") if _NUMBERED_NAME.match(name) else False
 
 
+def is_reserved(name: str) -> bool:
+    """Whether this name would be read as something else; a variable called so is printed between backticks."""
+    return name in RESERVED or name in SPELLINGS
+
+
 def format_name(name: str) -> str:
     """The name as the parser reads it: between backticks where it is reserved or not a plain identifier.
 
@@ -330,7 +335,7 @@ def format_name(name: str) -> str:
     >>> format_name("mass"), format_name("body mass"), format_name("sin")
     ('mass', '`body mass`', '`sin`')
     """
-    return name if _PLAIN_NAME.match(name) and name not in RESERVED else _quoted(name)
+    return name if _PLAIN_NAME.match(name) and not is_reserved(name) else _quoted(name)
 
 
 def _quoted(name: str) -> str:

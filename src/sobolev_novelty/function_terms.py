@@ -19,11 +19,13 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
 
 #: Complex steps need not be balanced against cancellation: there is none.
-_COMPLEX_STEP = 1e-30
+COMPLEX_STEP = 1e-30
 #: Central differences: the cube root of rounding, relative to the spread of the input.
-_REAL_STEP = 6e-6
+REAL_STEP = 6e-6
 #: How far the two may differ before the complex one is not believed.
-_AGREEMENT = 1e-4
+AGREEMENT = 1e-4
+#: How derivatives are made.
+COMPLEX_STEPS, DIFFERENCES = "complex steps", "central differences"
 
 Function = Callable[..., Any]
 Columns = list[npt.NDArray[Any]]
@@ -80,7 +82,7 @@ def function_terms(functions: Sequence[Function], sample: Sample) -> FunctionTer
     calls = [_call(function, sample.names, label) for function, label in zip(functions, labels, strict=True)]
     values = np.stack([_real(call, list(sample.X), label) for call, label in zip(calls, labels, strict=True)])
     found = [_gradient(call, sample, label) for call, label in zip(calls, labels, strict=True)]
-    note = _note(labels, [is_complex for _, is_complex in found])
+    note = derivatives_note(labels, [COMPLEX_STEPS if is_complex else DIFFERENCES for _, is_complex in found])
     return FunctionTerms(labels, values, np.stack([gradient for gradient, _ in found]), note)
 
 
@@ -146,7 +148,7 @@ def _gradient(call: Callable[[Columns], Any], sample: Sample, label: str) -> tup
     steps = []
     for j in range(sample.n_features):
         moved = [column.astype(complex) for column in sample.X]
-        moved[j] = moved[j] + 1j * _COMPLEX_STEP
+        moved[j] = moved[j] + 1j * COMPLEX_STEP
         try:
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("error", np.exceptions.ComplexWarning)
@@ -158,17 +160,17 @@ def _gradient(call: Callable[[Columns], Any], sample: Sample, label: str) -> tup
             if np.any(differences[j][np.isfinite(differences[j])]):
                 return differences, False
             value = np.zeros(sample.n_samples, dtype=complex)
-        steps.append(value.imag / _COMPLEX_STEP)
+        steps.append(value.imag / COMPLEX_STEP)
     gradient = np.stack(steps)
     with np.errstate(all="ignore"):
         finite = np.isfinite(gradient) & np.isfinite(differences)
         scale = np.abs(differences[finite]).max(initial=0.0)
-        agree = bool((np.abs(gradient - differences)[finite] <= _AGREEMENT * scale + 1e-12).all())
+        agree = bool((np.abs(gradient - differences)[finite] <= AGREEMENT * scale + 1e-12).all())
     return (gradient, True) if agree else (differences, False)
 
 
 def _difference(call: Callable[[Columns], Any], sample: Sample, j: int, label: str) -> FloatArray:
-    step = _REAL_STEP * max(float(sample.scales()[j]), 1e-3 * float(np.abs(sample.X[j]).max(initial=0.0)), 1e-12)
+    step = REAL_STEP * max(float(sample.scales()[j]), 1e-3 * float(np.abs(sample.X[j]).max(initial=0.0)), 1e-12)
     sides = []
     for sign in (1.0, -1.0):
         moved = list(sample.X)
@@ -178,10 +180,16 @@ def _difference(call: Callable[[Columns], Any], sample: Sample, j: int, label: s
     return np.asarray((above - below) / (x_above - x_below))
 
 
-def _note(labels: Sequence[str], is_complex: Sequence[bool]) -> str:
-    kinds = {"complex steps": True, "central differences": False}
+def derivatives_note(labels: Sequence[str], made_by: Sequence[str], what: str = "Derivatives") -> str:
+    """How derivatives were made, for a reader.
+
+    Examples
+    --------
+    >>> derivatives_note(["f", "g"], [COMPLEX_STEPS, DIFFERENCES])
+    'Derivatives: of f by complex steps, of g by central differences.'
+    """
     parts = {
-        how: ", ".join(label for label, own in zip(labels, is_complex, strict=True) if own is flag)
-        for how, flag in kinds.items()
+        how: ", ".join(label for label, own in zip(labels, made_by, strict=True) if own == how)
+        for how in (COMPLEX_STEPS, DIFFERENCES)
     }
-    return f"Derivatives: {', '.join(f'of {which} by {how}' for how, which in parts.items() if which)}."
+    return f"{what}: {', '.join(f'of {which} by {how}' for how, which in parts.items() if which)}."

@@ -54,7 +54,10 @@ def applied(op: Operator, operands: Sequence[Interval]) -> Bounds:
     rule = _RULES.get(op.name)
     n = len(operands[0][0])
     if rule is None:
-        return Bounds(np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n, dtype=bool))
+        trouble = np.zeros(n, dtype=bool)
+        for (low, high), (least, greatest) in zip(operands, op.domain, strict=False):
+            trouble |= (low < least) | (high > greatest)
+        return Bounds(np.full(n, -np.inf), np.full(n, np.inf), trouble, f"leaves the domain of {op.name}")
     with np.errstate(all="ignore"):  # what leaves a domain is trouble, not a warning
         low, high, trouble, problem = rule(*operands)
     unknown = np.isnan(low) | np.isnan(high) | trouble

@@ -9,11 +9,14 @@ Values follow IEEE arithmetic: nothing is protected, a value outside the domain 
 derivative is the one of the branch that was taken (``abs`` has 0 at 0). The protected operators of other packages are rows of
 their own, so that a foreign model is evaluated as its author did.
 
-The position of a row is its opcode: append new rows at the end, and to ``kernels/native/operators.h``.
+The position of a row is its opcode: append new rows at the end, and to ``kernels/native/operators.h``. Operators that a
+user registers (:mod:`~sobolev_novelty.own_operators`) join the table with opcodes below 0, which only the NumPy kernel
+knows.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,8 +46,12 @@ class Operator:
         Other spellings the parser accepts.
     symbol, precedence
         For infix operators.
+    domain : tuple of (float, float)
+        Least and greatest argument of each operand; empty for the whole line.
+    derived_by : tuple of str
+        How the first and the second derivatives of an own operator are made; empty text where they are formulas.
     opcode : int
-        Position in the table, from 1.
+        Position in the table, from 1; below 0 for an own operator.
     """
 
     name: str
@@ -60,7 +67,14 @@ class Operator:
     symbol: str = ""
     precedence: int = 9
     is_commutative: bool = False
+    domain: tuple[tuple[float, float], ...] = ()
+    derived_by: tuple[str, str] = ("", "")
     opcode: int = field(default=0)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a user registered it."""
+        return self.opcode < 0
 
     def __repr__(self) -> str:
         return self.name
@@ -328,6 +342,33 @@ OPERATORS: dict[str, Operator] = _numbered(_ROWS)
 #: Every accepted spelling -> operator.
 SPELLINGS: dict[str, Operator] = {spelling: row for row in _ROWS for spelling in (row.name, *row.aliases)}
 
+#: Operator -> opcode and back. Own operators stay here when they leave the table: expressions may still hold them.
+OPCODES: dict[object, int] = {row: row.opcode for row in _ROWS}
+BY_OPCODE: dict[int, Operator] = {row.opcode: row for row in _ROWS}
+
+_lock = threading.Lock()
+
+
+def enter(row: Operator) -> None:
+    """Add a user's operator to the table, under an opcode that no other one had; one of the same name leaves it."""
+    with _lock:
+        opcode = min(*BY_OPCODE, 0) - 1
+        object.__setattr__(row, "opcode", opcode)
+        BY_OPCODE[opcode] = row
+        OPCODES[row] = opcode
+        OPERATORS[row.name] = SPELLINGS[row.name] = row
+
+
+def withdraw(name: str) -> None:
+    """Take a user's operator out of the table."""
+    with _lock:
+        del OPERATORS[name], SPELLINGS[name]
+
+
+def own_operators() -> tuple[Operator, ...]:
+    """The operators that users registered, in their order."""
+    return tuple(row for row in tuple(OPERATORS.values()) if row.is_own)
+
 
 def operator(name: str) -> Operator:
     """The operator with this canonical name or alias.
@@ -343,4 +384,7 @@ def operator(name: str) -> Operator:
         return SPELLINGS[name]
     except KeyError:
         known = ", ".join(OPERATORS)
-        raise ExpressionError(f"'{name}' is not an operator. Known: {known}.") from None
+        raise ExpressionError(
+            f"'{name}' is not an operator. Known: {known}. One of your own is registered in every process that uses it: "
+            "sobolev_novelty.register_operator."
+        ) from None

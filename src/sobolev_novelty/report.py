@@ -31,6 +31,7 @@ from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.own_operators import own_derivative_notes
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
@@ -130,7 +131,8 @@ class NoveltyReport:
         """What a reader should know."""
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
         curve = (self.frame.sentence,) if self.is_on_lower_dimension and self.frame is not None else ()
-        return (*self.given_notes, *self.source.notes(self.status), *null, *curve)
+        made = own_derivative_notes([term.expression for term in self.terms or ()], self.geometry.order)
+        return (*self.given_notes, *self.source.notes(self.status), *null, *curve, *made)
 
     @cached_property
     def frame(self) -> Frame | None:
@@ -488,8 +490,7 @@ def _of_functions(functions: Sequence[Any], sample: Sample, geometry: Geometry, 
         found.values, found.gradients if has_slopes else None, labels=found.labels,
         scales=geometry.scales(sample) if has_slopes else None, weights=geometry.weights, **options,
     )  # fmt: skip
-    note = (found.note,) if has_slopes else ()
-    return replace(report, geometry=geometry, names=sample.names, given_notes=note)
+    return replace(report, geometry=geometry, names=sample.names, given_notes=(found.note,) if has_slopes else ())
 
 
 def _of_dask(equation: Any, X: Any, names: Sequence[str] | None, n_bootstrap: int, **options: Any) -> NoveltyReport:

@@ -191,6 +191,12 @@ def statements(expression: Expression, dialect: Dialect, names: Sequence[str]) -
 
     What nests too deeply, and what a template repeats, gets a name: the source stays linear in the expression's length.
     """
+    own = next((token for token in expression.tokens if isinstance(token, Operator) and token.is_own), None)
+    if own is not None:
+        raise ExpressionError(
+            f"'{own.name}' is an own operator, a Python function: it cannot be written in another language. Call the "
+            "expression or use to_numpy here; LaTeX and SymPy take its name."
+        )
     position = {name: dialect.column(k) for k, name in enumerate(names)}
     lines: list[tuple[str, str]] = []
 

@@ -113,6 +113,9 @@ def _walk(obj: Any) -> Nested:
         return _SHAPED[kind](obj)
     if kind in _FUNCTIONS and len(obj.args) == 1:
         return _FUNCTIONS[kind](_walk(obj.args[0]))
+    own = OPERATORS.get(kind)
+    if own is not None and own.is_own and len(obj.args) == own.arity:
+        return (own, *map(_walk, obj.args))
     raise ExpressionError(f"SymPy's '{kind}' has no counterpart here: {str(obj)[:80]}.")
 
 

@@ -3,7 +3,7 @@
 In C, and in the NumPy version that defines it and stands in for it.
 
 The compiled kernel is used where it was built; ``SOBOLEV_KERNEL=numpy`` forces the other one, and :func:`backend`
-says which is in use.
+says which is in use. Programs with operators that a user registered always take NumPy's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
-from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
+from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
@@ -44,6 +44,13 @@ __all__ = [
 ]
 
 
+def _holds_own(programs: Programs, X: FloatArray) -> bool:
+    """Whether some programs hold own operators, which the compiled kernel cannot call; then all are checked here."""
+    if programs.has_own:
+        check_programs(programs, X.shape[0])
+    return programs.has_own
+
+
 def derivatives(
     programs: Programs, X: npt.ArrayLike, order: int = 0, *, out: FloatArray | None = None, n_threads: int = 1
 ) -> FloatArray:
@@ -68,7 +75,8 @@ def derivatives(
     order, n_threads = check_order(order), check_threads(n_threads)
     module = native()
     if module is not None:
-        return native_kernel.derivatives(module, programs, X, order, out, n_threads)
+        compiled = mixed_kernel.derivatives if _holds_own(programs, X) else native_kernel.derivatives
+        return compiled(module, programs, X, order, out, n_threads)
     check_programs(programs, X.shape[0])
     found = numpy_kernel.derivatives(programs, X, order)
     if out is None:
@@ -85,7 +93,8 @@ def jacobians(programs: Programs, X: npt.ArrayLike, *, n_threads: int = 1) -> tu
     n_threads = check_threads(n_threads)
     module = native()
     if module is not None:
-        return native_kernel.jacobians(module, programs, X, n_threads)
+        compiled = mixed_kernel.jacobians if _holds_own(programs, X) else native_kernel.jacobians
+        return compiled(module, programs, X, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.jacobians(programs, X)
 
@@ -117,7 +126,8 @@ def fit(
         raise DataError(f"'free' must have one entry per constant, {len(programs.constants)}. Got shape {free.shape}.")
     module = native()
     if module is not None:
-        return native_kernel.fit(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
+        compiled = mixed_kernel.fit if _holds_own(programs, X) else native_kernel.fit
+        return compiled(module, programs, offsets, free, X, y, weights, n_iterations, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_kernel.fit(programs, offsets, free, X, y, weights, n_iterations=n_iterations)
 
@@ -165,7 +175,8 @@ def novelties(
     factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
     module = native()
     if module is not None:
-        return native_kernel.novelties(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
+        compiled = mixed_kernel.novelties if _holds_own(programs, X) else native_kernel.novelties
+        return compiled(module, programs, index, starts, X, factors, geometry, with_triangles, n_threads)
     check_programs(programs, X.shape[0])
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)
 

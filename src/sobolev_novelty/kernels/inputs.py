@@ -16,9 +16,7 @@ from sobolev_novelty.kernels.program import (
     OffsetArray,
     Programs,
 )
-from sobolev_novelty.operators import OPERATORS
-
-_ARITY = {CONSTANT: 0} | {op.opcode: op.arity for op in OPERATORS.values()}
+from sobolev_novelty.operators import BY_OPCODE
 
 
 def as_samples(X: npt.ArrayLike) -> FloatArray:
@@ -76,10 +74,10 @@ def _problem(code: list[int], n_features: int, n_constants: int) -> str:
             return "holds more than one tree"
         if token >= FIRST_VARIABLE + n_features:
             return "refers to a column that X does not have"
-        arity = 0 if token >= FIRST_VARIABLE else _ARITY.get(token)
-        if arity is None:
+        is_leaf = token >= FIRST_VARIABLE or token == CONSTANT
+        if not is_leaf and token not in BY_OPCODE:
             return "holds an unknown operator"
-        open_operands += arity - 1
+        open_operands += (0 if is_leaf else BY_OPCODE[token].arity) - 1
     if open_operands:
         return "ends early: operands are missing"
     return "" if code.count(CONSTANT) == n_constants else "has a different number of constants than its offsets say"

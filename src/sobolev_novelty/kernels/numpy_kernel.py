@@ -29,11 +29,10 @@ from sobolev_novelty.kernels.program import (
     Programs,
     with_constants,
 )
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.operators import BY_OPCODE, OPERATORS, Operator
 
 #: The second derivative of operators that have none.
 _FLAT = OPERATORS["add"].second[0]
-_BY_OPCODE: dict[int, Operator] = {op.opcode: op for op in OPERATORS.values()}
 Array = np.ndarray[Any, np.dtype[np.float64]]
 First = dict[int, Any]
 Second = dict[tuple[int, int], Any]
@@ -140,7 +139,7 @@ def _propagate(
             seed = {} if along_constants else {column: 1.0}
             stack.append((X[column], seed if order else {}, {}))
         else:
-            op = _BY_OPCODE[token]
+            op = BY_OPCODE[token]
             operands = [stack.pop() for _ in range(op.arity)]
             stack.append(_apply(op, operands, order))
     return stack[0]

@@ -1,8 +1,8 @@
 """Programs: expressions as the kernels read them.
 
-A program is its expression's prefix sequence, one ``int32`` per token: an opcode (1 to 255, the operator's row),
-``CONSTANT``, or ``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack. Constants are kept
-apart, in prefix order, so that a fit can change them without touching the code. A population is one
+A program is its expression's prefix sequence, one ``int32`` per token: an opcode (1 to 255, the operator's row; below 0
+an own operator), ``CONSTANT``, or ``FIRST_VARIABLE`` + column. The kernels walk it from right to left with a stack.
+Constants are kept apart, in prefix order, so that a fit can change them without touching the code. A population is one
 :class:`Programs`: all codes in a row, with offsets.
 """
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, KernelError
 from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.operators import OPCODES
 
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]
@@ -27,7 +27,6 @@ CONSTANT = 0
 FIRST_VARIABLE = 256
 #: Longer programs are refused: the scratch memory of a thread grows with the longest program.
 MAX_PROGRAM_LENGTH = 100_000
-_OPCODES: dict[object, int] = {op: op.opcode for op in OPERATORS.values()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +56,11 @@ class Programs:
         """Number of programs in the population."""
         return len(self.offsets) - 1
 
+    @property
+    def has_own(self) -> bool:
+        """Whether some program holds an operator that a user registered: only the NumPy kernel can call it."""
+        return bool(self.codes.min(initial=0) < 0)
+
 
 def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) -> Programs:
     """Translate expressions; variable ``names[k]`` is column ``k``.
@@ -67,7 +71,7 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     >>> programs.codes.tolist(), programs.constants.tolist()
     ([1, 257, 0], [2.5])
     """
-    places: dict[object, int] = {**_OPCODES, **{name: FIRST_VARIABLE + k for k, name in enumerate(names)}}
+    places: dict[object, int] = {**OPCODES, **{name: FIRST_VARIABLE + k for k, name in enumerate(names)}}
     place = places.get
     codes: list[int] = []
     constants: list[float] = []

@@ -118,7 +118,10 @@ DIALECTS: Mapping[str, Mapping[str, Function]] = {
 
 
 def find_function(name: str, dialect: Mapping[str, Function]) -> Function | None:
-    """The function of this spelling; capitals are tolerated (``Sin``, ``Recip``)."""
+    """The function of this spelling, own operators first; capitals are tolerated (``Sin``, ``Recip``)."""
+    own = OPERATORS.get(name)
+    if own is not None and own.is_own:
+        return _primitive(own)
     for spelling in (name, name.lower()):
         found = dialect.get(spelling) or FUNCTIONS.get(spelling)
         if found is not None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from sobolev_novelty.errors import ParseError
-from sobolev_novelty.expression import RESERVED, Nested, numbered_index
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.expression import Nested, is_reserved, numbered_index
+from sobolev_novelty.operators import OPERATORS, Operator, own_operators
 from sobolev_novelty.parsing.functions import FUNCTIONS, Function, find_function
 from sobolev_novelty.parsing.variables import Mention
 
@@ -169,7 +169,7 @@ class Machine:
         self._mention("`" + name, Mention(name, start), start)
 
     def _name(self, token: str, start: int) -> None:
-        if token in self._names or token not in RESERVED:
+        if token in self._names or not is_reserved(token):
             bare = token.rpartition(".")[2]
             if bare != token:
                 self._prefixed(token, bare, start)
@@ -218,8 +218,11 @@ class Machine:
     def _why_uncallable(self, name: str, bare: str) -> str:
         if name in self._names or bare in CONSTANTS or numbered_index(name) is not None:
             return f"'{name}' is not a function; for a product write {name}*(...)."
-        close = difflib.get_close_matches(bare[:40], FUNCTIONS, n=1)
-        return f"'{name[:60]}' is not a known function." + (f" Did you mean '{close[0]}'?" if close else "")
+        close = difflib.get_close_matches(bare[:40], (*FUNCTIONS, *map(str, own_operators())), n=1)
+        hint = f" Did you mean '{close[0]}'?" if close else ""
+        if not hint and not bare.startswith("_"):
+            hint = " One of your own has to be registered first: sobolev_novelty.register_operator."
+        return f"'{name[:60]}' is not a known function.{hint}"
 
     def _push(self, node: float | str, start: int) -> None:
         self._operands.append(node)

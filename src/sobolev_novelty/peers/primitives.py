@@ -49,7 +49,8 @@ def matching_operator(function: Callable[..., Any], arity: int, name: str) -> Op
     if not found or not any(math.isfinite(value) for value in theirs):
         raise ParameterError(
             f"The model uses a function of its user's own, '{name}', that computes what no operator here does. "
-            f"Known: {', '.join(row.name for row in OPERATORS.values() if row.arity == arity)}."
+            f"Known: {', '.join(row.name for row in OPERATORS.values() if row.arity == arity)}. "
+            "Register it first: sobolev_novelty.register_operator."
         )
     return min(found, key=lambda entry: entry[0])[1]
 

@@ -7,12 +7,18 @@ from functools import lru_cache
 
 from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.operators import Operator, own_operators
 from sobolev_novelty.parsing import parse
 
 
-@lru_cache(maxsize=1024)
 def read_formula(text: str) -> Expression | None:
     """The expression behind a label; None where the label is free text that only happens to parse."""
+    return _read(text, own_operators())
+
+
+@lru_cache(maxsize=1024)
+def _read(text: str, own: tuple[Operator, ...]) -> Expression | None:
+    """The expression in the language of these own operators."""
     try:
         expression = parse(text)
     except SobolevError:

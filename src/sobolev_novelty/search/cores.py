@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.operators import Operator, own_operators
 from sobolev_novelty.search.dask_islands import opened_on
 from sobolev_novelty.search.engine import Engine, Problem
 from sobolev_novelty.search.island import ProcessLink
@@ -72,9 +74,24 @@ class Cores:
     ) -> SearchResult:
         """:func:`~sobolev_novelty.search.loop.run` on one island or on several, with its options."""
         n_islands, n_threads = self.n_islands(engine), self.n_threads_of(engine)
+        own = own_operators_of(problem)
+        if own and n_islands > 1:
+            # A function need not be importable elsewhere, and nothing is ever unpickled to get it there.
+            warnings.warn(
+                f"The operator(s) {', '.join(own)} are registered in this process only: the search runs on one island, "
+                f"not {n_islands}.",
+                stacklevel=2,
+            )
+            n_islands, n_threads = 1, self.n_threads
         if n_islands == 1:
             return run(problem, engine, budget, rng, n_jobs=n_threads, state=state, **options)
         opened: Callable[[Spec], Link] = ProcessLink if self.client is None else opened_on(self.client)
         return run_islands(
             problem, engine, budget, rng, n_islands=n_islands, opened=opened, n_jobs=n_threads, **options
         )
+
+
+def own_operators_of(problem: Problem) -> list[str]:
+    """Names of the own operators that a search may meet."""
+    tokens = {token for guess in problem.guesses for token in guess.tokens if isinstance(token, Operator)}
+    return [row.name for row in own_operators() if row.name in problem.operators or row in tokens]

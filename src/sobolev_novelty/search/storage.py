@@ -17,9 +17,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from sobolev_novelty.data import repeated
+from sobolev_novelty.elementwise import sample_of
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError, shortened
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import own_operators
 from sobolev_novelty.output import write_whole
 from sobolev_novelty.search.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
@@ -125,6 +127,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
+        **_own_operators(model),
         "saved_by": _installed_version(),
         "feature_names": None if named is None else [str(name) for name in named],
         "n_features": int(model.n_features_in_),
@@ -154,6 +157,7 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         )
     _tell_of_another_version(content, where)
     try:
+        _check_own_operators(content.get("own_operators", {}), where)
         model: Any = cls(**_constructor_arguments(content["settings"], version))
         names = content["feature_names"]
         model.n_features_in_ = _count(content, "n_features", at_least=1, at_most=MAX_FEATURES)
@@ -182,6 +186,41 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         ) from error
     found: M = model
     return found
+
+
+def _own_operators(model: Any) -> dict[str, Any]:
+    """The own operators of a model by name, with some of their values; nothing where there are none."""
+    tokens = {token for e in (*model.equations_["expression"], model.expression_) for token in e.tokens}
+    own = [row for row in own_operators() if row.name in (model.operators or ()) or row in tokens]
+    if not own:
+        return {}
+    points = {row: [column[::8] for column in sample_of(row.arity, row.domain)] for row in own}
+    return {
+        "own_operators": {
+            row.name: {"at": [c.tolist() for c in at], "values": [_number(v) for v in row.value(*at)]}
+            for row, at in points.items()
+        }
+    }
+
+
+def _check_own_operators(stored: dict[str, Any], where: str) -> None:
+    """Refuse a model whose operators are not registered here: a file names functions, it never brings them."""
+    known = {row.name: row for row in own_operators()}
+    for name, example in stored.items():
+        at = [np.array(column, dtype=np.float64) for column in example["at"]]
+        values = np.array(example["values"], dtype=np.float64)
+        row, quoted = known.get(name), shortened(name, 60)
+        if row is None or row.arity != len(at):
+            raise DataError(
+                f"'{where}' uses an own operator of {len(at)} operand(s), {quoted}, that is not registered here. "
+                "Register the same function before loading: "
+                f"sobolev_novelty.register_operator({quoted}, …, arity={len(at)})."
+            )
+        if not np.allclose(row.value(*at), values, rtol=1e-6, atol=1e-12, equal_nan=True):
+            raise DataError(
+                f"'{where}' was saved with another function under the name {quoted} than the one that is registered "
+                "here: its values differ. Register the same function before loading."
+            )
 
 
 def _installed_version() -> str | None:

@@ -22,6 +22,7 @@ from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, product, raised
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import own_operators
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
@@ -248,7 +249,8 @@ def _functions(x: Expression, free: Expression, scales: Sequence[float] = ()) ->
         found += [Expression.of(name, Expression.of("mul", c, x)) for c in scales]
         found.append(Expression.of("square", Expression.of(name, x)))
     found += [Expression.of("exp", Expression.of("mul", c, x)) for c in (1.0, -1.0)]
-    return [*found, Expression.of("tanh", free), Expression.of("log", x)]
+    own = [Expression.of(row, x) for row in own_operators() if row.arity == 1]
+    return [*found, Expression.of("tanh", free), Expression.of("log", x), *own]
 
 
 def _of_pair(a: Expression, b: Expression) -> list[Expression]:
