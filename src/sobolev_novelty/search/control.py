@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,13 +19,14 @@ from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
 from sobolev_novelty.search.loss import Loss
+from sobolev_novelty.search.template import Template
 
 #: Lines along an input on which an equation must be monotone, points of each, and the seed of where they lie.
 N_LINES, N_POINTS = 64, 33
 #: A slope against the rule is rounding if it is below this share of the largest one.
 ROUNDING = 1e-9
 #: Arguments of a regressor that a control is made of.
-ARGUMENTS = ("operator_costs", "nesting", "max_depth", "monotone", "loss")
+ARGUMENTS = ("operator_costs", "nesting", "max_depth", "monotone", "loss", "template")
 DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
 #: Levels of nested limits that are looked at: a subtree's largest number of each operator on one path.
 Counts = tuple[int, ...]
@@ -46,6 +47,8 @@ class Control:
     monotone : mapping of str to float
         Input -> 1 for increasing, -1 for decreasing.
     loss : Loss
+    template : Template, optional
+        In the user's terms until :meth:`read`.
 
     Examples
     --------
@@ -60,6 +63,7 @@ class Control:
     max_depth: int | None = None
     monotone: Mapping[str, float] = field(default_factory=dict)
     loss: Loss = field(default_factory=Loss)
+    template: Template | None = None
 
     @classmethod
     def of(
@@ -71,6 +75,7 @@ class Control:
         max_depth: int | None = None,
         monotone: Mapping[str, str] | None = None,
         loss: Any = "squared",
+        template: str | None = None,
     ) -> Control:
         """What the arguments of a regressor say, checked."""
         costs = {
@@ -85,11 +90,14 @@ class Control:
             for outer, inner in _mapping("nesting", nesting, '{"sin": {"cos": 0}}').items()
         }
         depth = None if max_depth is None else _whole("max_depth", max_depth, 1)
-        return cls(costs, limits, depth, _directions(monotone, names), Loss.of(loss))
+        filled = None if template is None else Template.of(template, names)
+        return cls(costs, limits, depth, _directions(monotone, names), Loss.of(loss), filled)
 
-    def renamed(self, names: Mapping[str, str]) -> Control:
-        """The same for other names of the inputs."""
-        return replace(self, monotone={names.get(name, name): sign for name, sign in self.monotone.items()})
+    def read(self, in_search: Callable[[Expression], Expression], names: Mapping[str, str]) -> Control:
+        """The same in the variables of a search, where the inputs have other names and units."""
+        template = None if self.template is None else self.template.read(in_search, names)
+        directions = {names.get(name, name): sign for name, sign in self.monotone.items()}
+        return replace(self, monotone=directions, template=template)
 
     def complexity(self, expression: Expression) -> int:
         """The cost of all nodes."""
@@ -189,7 +197,7 @@ def flatter(expression: Expression) -> Expression:
 
 
 def _lines(X: FloatArray, place: int) -> FloatArray:
-    """Lines along an input through the box of the rows: half of them through rows, shape (n_features, lines, points)."""
+    """Lines along an input through the box of the rows, half of them through rows: (n_features, lines, points)."""
     rng = np.random.default_rng(0)
     low, high = X.min(axis=1, keepdims=True), X.max(axis=1, keepdims=True)
     n = N_LINES // 2

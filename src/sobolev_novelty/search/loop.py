@@ -295,7 +295,7 @@ class _Search:
         while not self.stop_reason and (batch := list(islice(forms, self.batch_size()))):
             begin = time.perf_counter()
             scored += self.evaluate_batch(batch)
-            if not self.as_found:
+            if not self.as_found and self.problem.control.template is None:
                 self.shorten()
             self.seconds_per_form = max((time.perf_counter() - begin) / len(batch), 0.8 * self.seconds_per_form)
             self.check_budget()

@@ -125,7 +125,8 @@ def _searched(
     def loss(u: FloatArray) -> float:
         terms, coefficients = moved(u)
         with np.errstate(all="ignore"):
-            now = values if not len(free) else kernels.derivatives(kernels.compile_programs(terms, names), columns)[:, 0]
+            programs = kernels.compile_programs(terms, names)
+            now = kernels.derivatives(programs, columns)[:, 0] if len(free) else values
             return min(rating.error(coefficients @ now), 1e300)
 
     limit = min(MAX_EVALUATIONS, EVALUATIONS_PER_CONSTANT * len(start))

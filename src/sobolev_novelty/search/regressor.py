@@ -49,6 +49,7 @@ from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
+from sobolev_novelty.search.template_engine import template_engine
 from sobolev_novelty.search.validation import Rows, warn_outside
 from sobolev_novelty.search.verdicts import term_verdicts
 
@@ -92,6 +93,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         How equations must go with an input within the range of the data.
     loss : {"squared", "absolute", "huber"} or callable
         What is minimised; a callable ``loss(y, prediction)`` returns one value per row, or their mean.
+    template : str, optional
+        ``"a*f(x) + g(y)"``: the shape of the equation, with unknown functions of the inputs named; other names are
+        constants. The search is then one for these functions, whatever the engine.
     guesses : sequence of str, Expression or SymPy expression, str, or GuessSource, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
         best fits the search starts from; finding them takes a fifth of the budget at most. Or a source, such as
@@ -171,6 +175,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         max_depth: int | None = None,
         monotone: Mapping[str, str] | None = None,
         loss: str | LossFunction = "squared",
+        template: str | None = None,
         guesses: Sequence[Any] | str | GuessSource | None = None,
         select: str | Rule = "score",
         units: Mapping[str, str] | None = None,
@@ -194,6 +199,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.max_depth = max_depth
         self.monotone = monotone
         self.loss = loss
+        self.template = template
         self.guesses = guesses
         self.select = select
         self.units = units
@@ -480,7 +486,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
         kept += () if dimensions is None else tuple(dimensions.monomials(prepared.sample.names))
         rows = prepared.sample, prepared.y, prepared.weights
-        control = self._control().renamed({name: own for own, name in user.names.items()})
+        control = self._control().read(user.read, {name: own for own, name in user.names.items()})
         return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions, control=control)
 
     def _control(self) -> Control:
@@ -517,6 +523,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):
             raise self.engine.refusal()
+        if self.template is not None:
+            return template_engine(self.guesses)
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
         if not isinstance(engine, Engine):
             raise ParameterError(f"'engine' must be a name or an Engine. Got {type(self.engine).__name__}.")
@@ -554,7 +562,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
         lines = [
             e
-            for e in baselines(rows, limit, problem.operators)
+            for e in baselines(rows, limit, problem.operators if self.template is None else ())
             if problem.dimensions is None or not e.variables or problem.dimensions.allows(problem.user.read(e))
         ]
         plain = data.rated_plain(lines, limit, clock.polish)
