@@ -55,9 +55,11 @@ def nested(expression: Expression, outer: str, inner: str) -> bool:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_nothing_that_comes_back_breaks_the_limits_on_nesting(engine: str) -> None:
-    free = fitted(WAVY, engine)
-    assert any(nested(e, "sin", "sin") for e in free.equations_["expression"])
-    model = fitted(WAVY, engine, nesting={"sin": {"sin": 0, "cos": 0}, "cos": {"sin": 0, "cos": 0}})
+    guess = ["sin(x0 + sin(2*x1))"]
+    free = fitted(WAVY, engine, guesses=guess)
+    assert nested(free.expression_, "sin", "sin")
+    limits = {"sin": {"sin": 0, "cos": 0}, "cos": {"sin": 0, "cos": 0}}
+    model = fitted(WAVY, engine, nesting=limits, guesses=guess)
     for e in [*model.equations_["expression"], *model.rivals_["expression"]]:
         assert not any(nested(e, a, b) for a in ("sin", "cos") for b in ("sin", "cos")), str(e)
     assert model.score(X, WAVY) > 0.5
@@ -66,7 +68,7 @@ def test_nothing_that_comes_back_breaks_the_limits_on_nesting(engine: str) -> No
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("scale", [1.0, 1e5])
 def test_nothing_that_comes_back_is_deeper_than_allowed(engine: str, scale: float) -> None:
-    model = fitted(WAVY, engine, table=X * scale + 3.0 * scale, max_depth=5, n=400)
+    model = fitted(WAVY, engine, table=X * scale + 3.0 * scale, max_depth=5, n=100)
     assert max(e.depth for e in model.equations_["expression"]) <= 5
     assert len(model.equations_) > 1
 
@@ -175,7 +177,7 @@ def test_equations_rise_and_fall_as_they_must(engine: str) -> None:
     dense = rng.uniform(table.min(), table.max(), (3000, 2)).T
     for e in model.equations_["expression"]:
         slopes = derivatives([e], Sample(dense, ("x", "T")), order=1)[0, 1:]
-        assert slopes[0].min() >= -1e-9 and slopes[1].max() <= 1e-9, str(e)
+        assert np.nanmin(slopes[0]) >= -1e-9 and np.nanmax(slopes[1]) <= 1e-9, str(e)
     assert model.score(table, y) > 0.7
 
 
@@ -291,7 +293,7 @@ def test_a_callback_writes_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         with caplog.at_level(logging.INFO, logger="search"):
             budget = sn.Budget(max_evaluations=300)
             sn.SymbolicRegressor(budget=budget, random_state=0, verbose=False).fit(X, WAVY, callback=note)
-    rows = list(csv.reader((tmp_path / "log.csv").open(newline="")))
+    rows = list(csv.reader((tmp_path / "log.csv").read_text().splitlines()))
     assert len(rows) == len(caplog.records) > 0
     assert all(math.isfinite(float(row[1])) for row in rows)
 

@@ -134,7 +134,7 @@ class Control:
         """Whether an equation rises and falls as it must, at the rows and in their box.
 
         By the exact derivative at the rows and on lines through the box, and by the values along these lines: a pole
-        between two points shows in the latter only.
+        between two points shows in the latter only. Where an equation is not defined nothing is asked of it.
         """
         for name in expression.variables:
             sign = self.monotone.get(name)

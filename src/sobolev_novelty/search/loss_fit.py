@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -131,7 +132,7 @@ def _searched(
 
     limit = min(MAX_EVALUATIONS, EVALUATIONS_PER_CONSTANT * len(start))
     simplex = np.vstack([np.zeros(len(start)), 0.1 * np.eye(len(start))])
-    options = {"maxfev": limit, "initial_simplex": simplex, "xatol": 1e-8, "fatol": 0.0}
+    options: Any = {"maxfev": limit, "initial_simplex": simplex, "xatol": 1e-8, "fatol": 0.0}
     found = minimize(loss, np.zeros(len(start)), method="Nelder-Mead", options=options)
     if not found.fun < error:
         return expression, error
