@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -42,7 +41,7 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, Callback, SearchResult
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
@@ -460,13 +459,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _budget(self) -> Budget:
-        if self.timeout is None:
-            return DEFAULT_BUDGET if self.budget is None else self.budget
-        if not self.timeout > 0.0:
-            raise ParameterError(f"'timeout' must be a positive number of seconds, or None. Got {self.timeout!r}.")
-        if self.budget is None:
-            return Budget(seconds=float(self.timeout))
-        return replace(self.budget, seconds=min(self.timeout, self.budget.seconds or math.inf))
+        return within(self.timeout, self.budget, DEFAULT_BUDGET)
 
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []

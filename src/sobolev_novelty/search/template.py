@@ -109,6 +109,11 @@ class Template:
         """Calls that are summands of their own, up to constant factors: their terms' coefficients are linear."""
         return {found for term in _summands(self.body) for found in [self._linear(term)] if found is not None}
 
+    @property
+    def is_linear(self) -> bool:
+        """Whether every summand is an unknown function, up to constant factors."""
+        return all(self._linear(term) is not None for term in _summands(self.body))
+
     def _linear(self, term: Expression) -> str | None:
         heads = {token.name for token in term.tokens if isinstance(token, Operator)}
         places = [name for name in term.variables if name in self.calls]

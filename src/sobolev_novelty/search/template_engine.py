@@ -128,7 +128,7 @@ class TemplateEngine(Engine[TemplateState]):
 
     def _parent(self, state: TemplateState, rng: np.random.Generator) -> Genomes:
         """The best of a random few; the population is sorted, so the smallest index."""
-        best = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
+        best = int(rng.integers(0, len(state.population), self.tournament_size).min())
         return state.population[best][1]
 
 
@@ -180,16 +180,15 @@ def _with_fitted(template: Template, candidate: Candidate, genomes: Genomes) -> 
     for place, arguments in inputs.items():
         for argument in arguments:
             name = argument.head
-            if not isinstance(name, str) or name in owners or place not in template.linear_calls():
+            if not isinstance(name, str) or name in owners or not template.is_linear:
                 return genomes
             owners[name] = place
     back = {argument.head: f"arg{k}" for arguments in inputs.values() for k, argument in enumerate(arguments)}
     found: dict[str, list[Expression]] = {place: [] for place in inputs}
     for term in split_form(candidate.expression).terms:
-        places = {owners.get(name) for name in term.variables}
-        place = places.pop() if len(places) == 1 else None
-        if place is not None:
-            found[place].append(term.rename({str(name): own for name, own in back.items()}))
+        own = {owners[name] for name in term.variables if name in owners}
+        if len(own) == 1:
+            found[own.pop()].append(term.rename({str(name): argument for name, argument in back.items()}))
     return {place: tuple(found[place]) + ((ONE,) if ONE in genomes[place] else ()) or (ONE,) for place in genomes}
 
 
