@@ -131,6 +131,17 @@ def test_a_robust_loss_finds_the_law_behind_outliers(loss: Any) -> None:
     assert theirs > 2.0
 
 
+@pytest.mark.parametrize("loss", ["absolute", "huber"])
+def test_the_choice_is_made_by_the_loss(loss: str) -> None:
+    rng = np.random.default_rng(5)
+    table = rng.uniform(0.5, 3.0, (200, 2))
+    noise = rng.normal(size=200)
+    y = 2.0 * table[:, 0] ** 2 + 1.0 + 0.05 * noise
+    y[rng.choice(200, 30, replace=False)] += 40.0  # a straight line is hardly worse by the size of the loss
+    assert str(fitted(y, n=400, table=table, loss=loss).expression_).count("square(x0)") == 1
+    assert not fitted(noise, n=400, table=table, loss=loss).expression_.variables
+
+
 def test_the_table_shows_the_mean_of_the_loss() -> None:
     _, y = outliers()
     model = fitted(y, n=200, loss="absolute")

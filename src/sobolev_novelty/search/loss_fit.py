@@ -42,6 +42,7 @@ def refined(
     deadline: Deadline | None = None,
     *,
     goes_on: Callable[[float], bool] = lambda error: True,
+    has_simplex: bool = True,
 ) -> tuple[Expression, float]:
     """The expression with constants that are better by the loss, and its relative error.
 
@@ -53,6 +54,8 @@ def refined(
     goes_on : callable
         Asked with the relative error after the first reweighted fits, and before a simplex search, whether more is
         worth its time.
+    has_simplex : bool
+        Whether a function of the user's own is followed further; without, the time is that of a few fits.
 
     Examples
     --------
@@ -82,7 +85,7 @@ def refined(
             best, error = trial, now
         if not gain > GAIN * error:
             break
-    if rating.loss.function is None or not goes_on(error):
+    if rating.loss.function is None or not has_simplex or not goes_on(error):
         return best, error
     return _searched(best, error, X, names, rating)
 

@@ -207,7 +207,7 @@ def held_out(forms: Sequence[Form], rows: Rows, fold: IndexArray) -> FloatArray:
                 squares[k] = (outside.y - fitted.coefficients @ outside.values(fitted.terms)) ** 2
             elif math.isfinite(fitted.nmse) and rating is not None:
                 expression = assemble(fitted.terms, fitted.coefficients.tolist())
-                expression, _ = refined(expression, rows.X[kept], rows.names, rating)
+                expression, _ = refined(expression, rows.X[kept], rows.names, rating, has_simplex=False)
                 found = predictions(expression, rows.X[fold], rows.names)
                 squares[k] = rows.loss.values(outside.y, found, rating.scale) - rating.least
     return np.where(np.isfinite(squares), squares, np.inf)
