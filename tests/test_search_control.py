@@ -239,6 +239,8 @@ def test_a_template_says_what_it_is_a_function_of() -> None:
     template = Template.of("a*f(x, y) + exp(g(x))", ("x", "y"))
     assert template.constants == ("a",) and [c.function for c in template.calls.values()] == ["f", "g"]
     assert len(template.linear_calls()) == 1
+    (call,) = Template.of("1 + f(log(x + (y)), y)", ("x", "y")).calls.values()
+    assert [str(e) for e in call.arguments] == ["log(x + y)", "y"]
 
 
 # --- errors
@@ -264,6 +266,8 @@ def test_a_template_says_what_it_is_a_function_of() -> None:
         ({"template": "a*f(x0) + a"}, "'template' uses 'a' twice"),
         ({"template": "f(z)"}, "'template' gives f the argument 'z', which is not made of columns. Known: x0, x1."),
         ({"template": "f(x0) +"}, "'template' cannot be read"),
+        ({"template": "1 + f(x0"}, "'template' has a bracket that is not closed"),
+        ({"template": "f(g(x0))"}, "'template' gives f an argument that cannot be read"),
         ({"template": 3}, "'template' must be text. Got int."),
         ({"template": "f(x0)", "guesses": ["x0"]}, "'guesses' cannot be combined with 'template'"),
     ],

@@ -16,7 +16,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import SPELLINGS, Operator
 from sobolev_novelty.parsing import parse
 
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(([^()]*)\)")
+_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
 _HELP = "Write it as in 'a*f(x) + g(y)'."
 
 
@@ -65,17 +65,16 @@ class Template:
         if not isinstance(text, str):
             raise ParameterError(f"'template' must be text. Got {type(text).__name__}. {_HELP}")
         calls: dict[str, Call] = {}
-
-        def taken(match: re.Match[str]) -> str:
-            function, inside = match[1], match[2]
-            if function in SPELLINGS:
-                return match[0]
-            place = f"_call{len(calls)}_"
-            calls[place] = Call(function, tuple(_argument(part, function, names) for part in inside.split(",")))
-            return place
-
+        rest, start = text, 0
+        while match := _CALL.search(rest, start):
+            start = match.end()
+            if match[1] not in SPELLINGS:
+                end, parts = _inside(rest, start)
+                place = f"_call{len(calls)}_"
+                calls[place] = Call(match[1], tuple(_argument(part, match[1], names) for part in parts))
+                rest, start = rest[: match.start()] + place + rest[end:], match.start() + len(place)
         try:
-            body = parse(_CALL.sub(taken, text))
+            body = parse(rest)
         except SobolevError as error:
             raise ParameterError(f"'template' cannot be read: {error} {_HELP}") from error
         if not calls:
@@ -163,6 +162,21 @@ def _total(terms: Sequence[Expression]) -> Expression:
     for term in terms[1:]:
         total = Expression.of("add", total, term)
     return total
+
+
+def _inside(text: str, start: int) -> tuple[int, list[str]]:
+    """Where the bracket that was opened before ``start`` ends, and what stands between its commas."""
+    depth, parts = 1, [""]
+    for place in range(start, len(text)):
+        letter = text[place]
+        depth += (letter == "(") - (letter == ")")
+        if depth == 0:
+            return place + 1, parts
+        if letter == "," and depth == 1:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    raise ParameterError(f"'template' has a bracket that is not closed. Got '{text}'. {_HELP}")
 
 
 def _argument(text: str, function: str, names: Sequence[str]) -> Expression:
