@@ -167,9 +167,9 @@ def flatter(expression: Expression) -> Expression:
     Examples
     --------
     >>> from sobolev_novelty.parsing import parse
-    >>> chain = parse("x0 + x1 - x2 + sin(x0)")
+    >>> chain = parse("x0 + x1 - x2 + x3 + sin(x0)")
     >>> chain.depth, flatter(chain).depth
-    (4, 3)
+    (5, 4)
     """
     terms: list[tuple[bool, Expression]] = []
     stack = [(True, expression)]
