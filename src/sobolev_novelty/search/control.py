@@ -161,6 +161,18 @@ class Control:
         return self.shaped(expression) == expression and (not self.monotone or self.is_monotone(expression, sample))
 
 
+def islands_for(loss: object, islands: int | None, client: Any) -> int | None:
+    """How many islands are asked for; one where the loss is a function, which other processes need not have."""
+    if not callable(loss):
+        return islands
+    if client is not None or (islands is not None and islands > 1):
+        raise ParameterError(
+            "'loss' is a function of this process, so there can be one island only. Give islands=1 and no 'client', "
+            "or a loss by name."
+        )
+    return 1
+
+
 def flatter(expression: Expression) -> Expression:
     """The top-level sum with its deepest terms nearest to the root.
 

@@ -25,8 +25,8 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
-from sobolev_novelty.search.control import ARGUMENTS, Control
-from sobolev_novelty.search.cores import Cores, islands_for
+from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
+from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.display import in_users_terms, live_display
 from sobolev_novelty.search.engine import (
