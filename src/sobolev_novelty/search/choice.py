@@ -197,8 +197,22 @@ def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int) -> 
     >>> round(required_gain(40, 1000, 5, 2), 2)
     0.29
     """
-    forms = min(math.log(max(n_tried, 1)), 0.5 * complexity * math.log(CHOICES * n_inputs))
-    return max(REQUIRED_GAIN, min(0.9, 2.0 * forms / n_rows))
+    return max(REQUIRED_GAIN, min(0.9, 2.0 * _log_forms(n_tried, complexity, n_inputs) / n_rows))
+
+
+def required_lead(n_tried: int, complexity: int, n_inputs: int) -> float:
+    """The same in standard errors, for losses whose size outliers decide: the best of N is √(2 ln N) ahead by chance.
+
+    Examples
+    --------
+    >>> round(required_lead(1000, 20, 2), 2), required_lead(1, 20, 2)
+    (3.72, 3.0)
+    """
+    return max(CLEAR_LEAD, math.sqrt(2.0 * _log_forms(n_tried, complexity, n_inputs)))
+
+
+def _log_forms(n_tried: int, complexity: int, n_inputs: int) -> float:
+    return min(math.log(max(n_tried, 1)), 0.5 * complexity * math.log(CHOICES * n_inputs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +265,10 @@ class Contest:
         required = required_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1])
         error, base = np.average([squares, self.squares], axis=1, weights=rows.weights)
         gain = 1.0 - error / base
-        if not gain >= (required if ahead >= CLEAR_LEAD else 2.0 * required):
+        is_ahead = gain >= (required if ahead >= CLEAR_LEAD else 2.0 * required)
+        if not rows.loss.is_squared:
+            is_ahead = ahead >= required_lead(self.n_tried, form.complexity, rows.X.shape[1])
+        if not is_ahead:
             return False
         own, base = rim_errors([split_form(form), split_form(self.best.expression)], rows, form.variables)
         return bool(own <= base)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
+import math
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -146,6 +147,22 @@ def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) ->
         f"<code>{html.escape(short_text(chosen))}</code></div>"
         f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
         f'<p class="small">{html.escape(stop_reason)}</p></div></div>'
+    )
+
+
+def front_latex(equations: pd.DataFrame, precision: int) -> str:
+    """The front as a booktabs table."""
+    from sobolev_novelty.convert import to_latex
+
+    rows = [
+        f"{row['complexity']} & {row['loss']:.{precision}g} & {row['score']:.{precision}f} & "
+        f"{'--' if math.isnan(row['min_novelty']) else format(row['min_novelty'], '.2f')} & "
+        f"${to_latex(row['expression'])}$ \\\\"
+        for row in equations.to_dict("records")
+    ]
+    head = "Complexity & Loss & Score & Lowest novelty & Equation \\\\"
+    return "\n".join(
+        [r"\begin{tabular}{rrrrl}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
     )
 
 

@@ -28,6 +28,7 @@ from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
+from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.units import Units
 
@@ -126,7 +127,7 @@ class Problem:
     weights : ndarray of shape (n_samples,), optional
     operators : tuple of str
     max_complexity : int
-        Nodes of the largest expression worth proposing.
+        Complexity of the largest expression worth proposing.
     guesses : tuple of Expression
         The user's own starting points.
     deadline : Deadline
@@ -139,6 +140,8 @@ class Problem:
         Which of how many islands this search is: proposals that do not depend on chance are dealt out among them.
     dimensions : Dimensions, optional
         Physical units of the inputs and the target: forms that make no sense are not fitted.
+    control : Control
+        What operators cost, which forms are allowed, and the loss.
     """
 
     sample: Sample
@@ -152,6 +155,7 @@ class Problem:
     user: UserTerms = field(default_factory=UserTerms)
     island: tuple[int, int] = (0, 1)
     dimensions: Dimensions | None = None
+    control: Control = field(default_factory=Control)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
@@ -172,20 +176,24 @@ class Candidate:
     expression : Expression
         With fitted constants.
     nmse : float
-        Error on the search sample, relative to the target's variance; ``inf`` for a failed fit.
+        Error on the search sample, relative to that of a constant (squared errors: to the target's variance); ``inf``
+        for a failed fit.
     score : float
         R_base of :mod:`sobolev_novelty.scoring`.
+    cost : int, optional
+        Its complexity where operators have costs of their own.
     """
 
     form: Expression
     expression: Expression
     nmse: float
     score: float
+    cost: int | None = None
 
     @property
     def complexity(self) -> int:
-        """Nodes of the fitted expression."""
-        return self.expression.complexity
+        """Nodes of the fitted expression, or what they cost."""
+        return self.expression.complexity if self.cost is None else self.cost
 
     @property
     def rank(self) -> tuple[bool, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,12 +14,15 @@ from sobolev_novelty import kernels
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.batch import novelties
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.loss import Rating
+from sobolev_novelty.search.loss_fit import predictions, refined
 from sobolev_novelty.search.preparation import Prepared
 from sobolev_novelty.search.units import ToUser
 
@@ -95,6 +98,10 @@ class TrainingTable:
     ----------
     is_complete : bool
         Whether the search saw every row; otherwise constants are polished.
+    control : Control
+        In the user's names.
+    rating : Rating, optional
+        Of a loss other than squared errors.
     """
 
     X: FloatArray
@@ -103,6 +110,13 @@ class TrainingTable:
     names: tuple[str, ...]
     n_rows: int
     is_complete: bool
+    control: Control = field(default_factory=Control)
+    rating: Rating | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        loss = self.control.loss
+        is_plain = loss.is_squared or np.ptp(self.y) == 0.0
+        object.__setattr__(self, "rating", None if is_plain else Rating.of(loss, self.y, self.weights))
 
     @property
     def variance(self) -> float:
@@ -116,9 +130,28 @@ class TrainingTable:
         An equation that comes when the time is over keeps the error it has on the rows of the search, if it has one.
         """
         if nmse is None or not (self.is_complete or deadline.is_over):
-            rows = self.X, self.y, self.weights, self.names
-            expression, nmse = polished(expression, *rows, deadline=deadline)
-        return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, self.n_rows))
+            if self.rating is None:
+                rows = self.X, self.y, self.weights, self.names
+                expression, nmse = polished(expression, *rows, deadline=deadline)
+            else:
+                expression, nmse = refined(expression, self.X, self.names, self.rating, deadline)
+        return self._candidate(expression, expression, nmse)
+
+    def _candidate(self, form: Expression, expression: Expression, nmse: float) -> Candidate:
+        cost = self.control.complexity(expression)
+        score = base_score(nmse, cost, self.n_rows)
+        return Candidate(form, expression, nmse, score, cost if self.control.costs else None)
+
+    def allows(self, candidate: Candidate, max_complexity: int) -> bool:
+        """Whether an equation may come back."""
+        sample = Sample(np.ascontiguousarray(self.X.T), self.names)
+        return candidate.complexity <= max_complexity and self.control.allows(candidate.expression, sample)
+
+    def mean_loss(self, candidate: Candidate) -> float:
+        """The loss of an equation, in its own units."""
+        if self.rating is None:
+            return candidate.nmse * self.variance
+        return self.rating.mean(predictions(candidate.expression, self.X, self.names))
 
     def rated_front(
         self, front: Sequence[Candidate], written: ToUser, max_complexity: int, deadline: Deadline
@@ -128,8 +161,15 @@ class TrainingTable:
         The best are polished first.
         """
         ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
-        found = [self.rated(written(c.expression), deadline, c.nmse) for c in ranked]
-        return sorted((c for c in found if c.complexity <= max_complexity), key=lambda c: c.complexity)
+        shaped = [(self.control.shaped(written(c.expression)), c.nmse) for c in ranked]
+        found = [self.rated(e, deadline, nmse) for e, nmse in shaped if e is not None]
+        return sorted((c for c in found if self.allows(c, max_complexity)), key=lambda c: c.complexity)
+
+    def rated_plain(self, plain: Sequence[Expression], max_complexity: int, deadline: Deadline) -> list[Candidate]:
+        """The equations that nobody searched for, where they are allowed; a constant always is."""
+        shaped = [e if not e.variables else self.control.shaped(e) for e in plain]
+        found = [self.rated(e, deadline) for e in shaped if e is not None]
+        return [c for c in found if not c.expression.variables or self.allows(c, max_complexity)]
 
     def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
         """The candidate in the words of a person, with the same values at the rows."""
@@ -151,10 +191,10 @@ class TrainingTable:
         allowed = frozenset(operators)
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
         found = respelled(spelled(candidate.expression, agrees, positive), allowed)
-        if found is None or found.complexity > max_complexity or not agrees(found):
+        if found is None or not agrees(found):
             return candidate
-        score = base_score(candidate.nmse, found.complexity, self.n_rows)
-        return Candidate(candidate.form, found, candidate.nmse, score)
+        respelt = self._candidate(candidate.form, found, candidate.nmse)
+        return respelt if self.allows(respelt, max_complexity) else candidate
 
 
 def load_tables() -> None:
@@ -174,7 +214,7 @@ def equation_rows(front: Sequence[Candidate], data: TrainingTable, sample: Float
         rows.append(
             {
                 "complexity": candidate.complexity,
-                "loss": candidate.nmse * data.variance,
+                "loss": data.mean_loss(candidate),
                 "score": candidate.score,
                 "min_novelty": float(np.min(own.nu)) if known else math.nan,
                 "mean_novelty": float(np.mean(own.nu)) if known else math.nan,

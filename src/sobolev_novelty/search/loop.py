@@ -7,7 +7,6 @@ not on the number of threads.
 from __future__ import annotations
 
 import heapq
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.scoring import EXACT_NMSE, base_score
+from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
 from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.judge import Judge, failed
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
@@ -75,6 +74,17 @@ class Budget:
             raise ParameterError(f"'seconds' must be positive. Got {self.seconds}.")
         if self.max_evaluations is None and self.seconds is None:
             raise ParameterError("A budget needs 'max_evaluations' or 'seconds'. Got neither.")
+
+
+def within(timeout: float | None, budget: Budget | None, default: Budget) -> Budget:
+    """The budget that holds beside a time limit: alone the limit is all of it, with another the shorter time holds."""
+    if timeout is None:
+        return default if budget is None else budget
+    if not timeout > 0.0:
+        raise ParameterError(f"'timeout' must be a positive number of seconds, or None. Got {timeout!r}.")
+    if budget is None:
+        return Budget(seconds=float(timeout))
+    return replace(budget, seconds=timeout if budget.seconds is None else min(timeout, budget.seconds))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -270,10 +280,12 @@ class _Search:
     shortened: set[Expression] = field(default_factory=set)
     fitter: Fitter = field(init=False)
     allowed: frozenset[object] = field(init=False)
+    judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
         self.fitter = Fitter.of(self.problem, max(1, self.n_jobs))
         self.allowed = frozenset(self.problem.sample.names)
+        self.judge = Judge.of(self.problem)
 
     @property
     def seconds(self) -> float:
@@ -294,7 +306,7 @@ class _Search:
         while not self.stop_reason and (batch := list(islice(forms, self.batch_size()))):
             begin = time.perf_counter()
             scored += self.evaluate_batch(batch)
-            if not self.as_found:
+            if not self.as_found and self.problem.control.template is None:
                 self.shorten()
             self.seconds_per_form = max((time.perf_counter() - begin) / len(batch), 0.8 * self.seconds_per_form)
             self.check_budget()
@@ -331,7 +343,7 @@ class _Search:
             if known is None and form in prints:
                 known = self.prints.get(prints[form])
             if known is not None:
-                self.seen[form] = Candidate(form, known.expression, known.nmse, known.score)
+                self.seen[form] = replace(known, form=form)
         return [self.seen[form] for form in proposals if form in self.seen]
 
     def shorten(self) -> None:
@@ -346,7 +358,10 @@ class _Search:
 
     def is_valid(self, form: Expression) -> bool:
         known = all(token in self.allowed for token in form.tokens if isinstance(token, str))
-        return known and form.complexity <= self.problem.max_complexity and self.makes_sense(form)
+        control = self.problem.control
+        if not known or control.complexity(form) > self.problem.max_complexity:
+            return False
+        return control.shaped(form) is not None and self.makes_sense(form)
 
     def makes_sense(self, form: Expression) -> bool:
         """Whether the units of a form go together; those of a constant always do."""
@@ -356,7 +371,8 @@ class _Search:
     def is_repeated(self, form: Expression, fingerprint: frozenset[bytes] | None) -> bool:
         """Whether a form with the same values was fitted before and is not more complex."""
         known = None if fingerprint is None else self.prints.get(fingerprint)
-        return known is not None and known.form.complexity <= form.complexity
+        cost = self.problem.control.complexity
+        return known is not None and cost(known.form) <= cost(form)
 
     def affordable(self, forms: list[Expression]) -> list[Expression]:
         limit = self.budget.max_evaluations
@@ -391,22 +407,25 @@ class _Search:
     ) -> None:
         fitted = self.fitter.fit([split for _, split in forms])
         self.n_evaluations += len(forms)
-        candidates = [scored(form, fit, len(self.problem.y)) for (form, _), fit in zip(forms, fitted, strict=True)]
+        candidates = self.judge.scored([form for form, _ in forms], fitted)
         indices = () if self.as_found or self.problem.deadline.is_over else range(len(candidates))
         promising = [i for i in indices if self.reaches_for_front(candidates[i], fitted[i])]
-        for i, fit in zip(promising, clean_up(self.fitter, [fitted[i] for i in promising]), strict=True):
-            candidates[i] = scored(forms[i][0], fit, len(self.problem.y))
+        cleaned = clean_up(self.fitter, [fitted[i] for i in promising])
+        for i, candidate in zip(promising, self.judge.scored([forms[i][0] for i in promising], cleaned), strict=True):
+            candidates[i] = self.judge.refined(candidate, self.front)
         for (form, _), candidate in zip(forms, candidates, strict=True):
-            self.fits[keys[form]] = candidate
+            is_new = self.front.admits(candidate.nmse, candidate.complexity)
+            # A fit may drop a factor or a term: what is left must be allowed too. Engines do not breed from the rest.
+            kept = self.judge.admitted(candidate) if is_new else candidate
+            self.fits[keys[form]] = kept
             if form in prints:
-                self.prints[prints[form]] = candidate
-            # A fit may drop a factor or a term: what is left must be allowed too.
-            if candidate.complexity <= self.problem.max_complexity and self.makes_sense(candidate.expression):
-                self.front = self.front.including(candidate)
+                self.prints[prints[form]] = kept
+            if kept.complexity <= self.problem.max_complexity and self.makes_sense(kept.expression):
+                self.front = self.front.including(kept)
 
     def reaches_for_front(self, candidate: Candidate, fit: Fitted) -> bool:
         """Whether more work on this fit could change the front."""
-        hope = candidate.nmse if fit.is_converged else candidate.nmse / 2.0
+        hope = candidate.nmse / self.judge.hope if fit.is_converged else candidate.nmse / (2.0 * self.judge.hope)
         return self.front.admits(hope, candidate.complexity) or candidate.nmse < EXACT_NMSE
 
     def check_budget(self) -> None:
@@ -441,16 +460,3 @@ class _Search:
             self.stop_reason = "Another island found an exact fit."
             return []
         return self.evaluate(forms)
-
-
-def scored(form: Expression, fit: Fitted, n_rows: int) -> Candidate:
-    """The candidate of a fit, with its R_base."""
-    if not math.isfinite(fit.nmse):
-        return failed(form)
-    expression = assemble(fit.terms, fit.coefficients.tolist())
-    return Candidate(form, expression, fit.nmse, base_score(fit.nmse, expression.complexity, n_rows))
-
-
-def failed(form: Expression) -> Candidate:
-    """A candidate that could not be fitted: infinite error, score 0."""
-    return Candidate(form, form, math.inf, 0.0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,8 +16,8 @@ from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, refuse_dask
-from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
-from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
+from sobolev_novelty.digits import DEFAULT_DIGITS
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.profile_intervals import Intervals, intervals
@@ -27,6 +25,7 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
+from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.display import in_users_terms, live_display
@@ -42,13 +41,15 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, Callback, SearchResult
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
+from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import seed, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
-from sobolev_novelty.search.validation import MARGIN, Rows
+from sobolev_novelty.search.template_engine import template_engine
+from sobolev_novelty.search.validation import Rows, warn_outside
 from sobolev_novelty.search.verdicts import term_verdicts
 
 if TYPE_CHECKING:
@@ -79,7 +80,21 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     operators : sequence of str, optional
         What equations may be made of; by default the usual ones.
     max_complexity : int, optional
-        Nodes of the largest equation kept; 60 by default.
+        Nodes of the largest equation kept, or what they cost; 60 by default.
+    operator_costs : mapping of str to int, optional
+        Complexity of an operator, ``{"sin": 3}``; 1 for the others, for variables and constants (docs/control.md, which
+        has the next five too).
+    nesting : mapping, optional
+        ``{"sin": {"sin": 0, "cos": 0}}``: how many of the inner operators may lie on one path inside the outer one.
+    max_depth : int, optional
+        Nodes from the root of the largest equation to its deepest leaf.
+    monotone : mapping of str to {"increasing", "decreasing"}, optional
+        How equations must go with an input within the range of the data.
+    loss : {"squared", "absolute", "huber"} or callable
+        What is minimised; a callable ``loss(y, prediction)`` returns one value per row, or their mean.
+    template : str, optional
+        ``"a*f(x) + g(y)"``: the shape of the equation, with unknown functions of the inputs named; other names are
+        constants. The search is then one for these functions, whatever the engine.
     guesses : sequence of str, Expression or SymPy expression, str, or GuessSource, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
         best fits the search starts from; finding them takes a fifth of the budget at most. Or a source, such as
@@ -116,7 +131,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     expression_ : Expression
         The chosen equation, in the names of the columns.
     equations_ : DataFrame
-        The front, simplest first: complexity, loss (mean squared error), score (R_base), min_novelty, mean_novelty,
+        The front, simplest first: complexity, loss (its mean over the rows), score (R_base), min_novelty, mean_novelty,
         expression, chosen. On few rows the straight line or the constant is added where it is chosen.
     verdicts_ : DataFrame
         What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
@@ -154,6 +169,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         timeout: float | None = None,
         operators: Sequence[str] | None = None,
         max_complexity: int | None = None,
+        operator_costs: Mapping[str, int] | None = None,
+        nesting: Mapping[str, Mapping[str, int]] | None = None,
+        max_depth: int | None = None,
+        monotone: Mapping[str, str] | None = None,
+        loss: str | LossFunction = "squared",
+        template: str | None = None,
         guesses: Sequence[Any] | str | GuessSource | None = None,
         select: str | Rule = "score",
         units: Mapping[str, str] | None = None,
@@ -172,6 +193,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.timeout = timeout
         self.operators = operators
         self.max_complexity = max_complexity
+        self.operator_costs = operator_costs
+        self.nesting = nesting
+        self.max_depth = max_depth
+        self.monotone = monotone
+        self.loss = loss
+        self.template = template
         self.guesses = guesses
         self.select = select
         self.units = units
@@ -256,7 +283,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
         result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=callbacks)
         self.counts_ = counts | result.counts
-        table = TrainingTable(X, y, weights, names, prepared.n_rows, prepared.is_complete)
+        table = TrainingTable(X, y, weights, names, prepared.n_rows, prepared.is_complete, self._control())
         self._store(result, table, prepared, problem, clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
@@ -275,7 +302,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_dask(X, "X")
         X = validate_data(self, X, dtype=np.float64, reset=False)
         expression = self._equation(index)
-        self._warn_outside(X, expression)
+        if not self._warned_ and hasattr(self, "_ranges_"):
+            self._warned_ += warn_outside(X, expression, self._names(), self._ranges_)
         programs = kernels.compile_programs([expression], self._names())
         with np.errstate(all="ignore"):
             return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
@@ -294,19 +322,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def latex_table(self, precision: int = 3) -> str:
         """The front as a booktabs table: complexity, loss, score, lowest novelty, equation."""
-        from sobolev_novelty.convert import to_latex
+        from sobolev_novelty.search.display import front_latex
 
         check_is_fitted(self)
-        rows = [
-            f"{row['complexity']} & {row['loss']:.{precision}g} & {row['score']:.{precision}f} & "
-            f"{'--' if math.isnan(row['min_novelty']) else format(row['min_novelty'], '.2f')} & "
-            f"${to_latex(row['expression'])}$ \\\\"
-            for row in self.equations_.to_dict("records")
-        ]
-        head = "Complexity & Loss & Score & Lowest novelty & Equation \\\\"
-        return "\n".join(
-            [r"\begin{tabular}{rrrrl}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]
-        )
+        return front_latex(self.equations_, precision)
 
     def choose(self, index: int) -> SymbolicRegressor:
         """Make another row of ``equations_`` the chosen equation.
@@ -367,9 +386,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         X, y, weights = self._rows(None, None)
         if self._rivals_ is None:
-            others = [*self.equations_["expression"], *map(self._written_, self._leaders_)]
             rows = Rows(X, y, weights, self._names(), self._ranges_)
-            self._rivals_ = EquationTable(rivals(self.expression_, others, rows))
+            leaders = (e for e in map(self._written_, self._leaders_) if self._control().allows(e, rows.sample))
+            others = [*self.equations_["expression"], *leaders]
+            self._rivals_ = EquationTable(rivals(self.expression_, others, rows, self._control().complexity))
         return self._rivals_
 
     @property
@@ -397,7 +417,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def save(self, path: str | Path) -> None:
         """Write the fitted model as JSON: equations, verdicts, names and settings, the engine's too; no data, no code.
 
-        A rule of choice that is a function is not written.
+        A rule of choice or a loss that is a function is not written.
         """
         check_is_fitted(self)
         write_json(Path(path), model_to_dict(self))
@@ -439,13 +459,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _budget(self) -> Budget:
-        if self.timeout is None:
-            return DEFAULT_BUDGET if self.budget is None else self.budget
-        if not self.timeout > 0.0:
-            raise ParameterError(f"'timeout' must be a positive number of seconds, or None. Got {self.timeout!r}.")
-        if self.budget is None:
-            return Budget(seconds=float(self.timeout))
-        return replace(self.budget, seconds=min(self.timeout, self.budget.seconds or math.inf))
+        return within(self.timeout, self.budget, DEFAULT_BUDGET)
 
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
@@ -465,7 +479,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
         kept += () if dimensions is None else tuple(dimensions.monomials(prepared.sample.names))
         rows = prepared.sample, prepared.y, prepared.weights
-        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions)
+        control = self._control().read(user.read, {name: own for own, name in user.names.items()})
+        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions, control=control)
+
+    def _control(self) -> Control:
+        return Control.of(self._names(), **{name: getattr(self, name) for name in ARGUMENTS})
 
     def _search(
         self,
@@ -493,11 +511,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return seeding.added_to(cores.search(problem, engine, seeding.budget, rng, **options))
 
     def _cores(self) -> Cores:
-        return Cores(self.n_jobs, self.islands, self.client)
+        return Cores(self.n_jobs, islands_for(self.loss, self.islands, self.client), self.client)
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):
             raise self.engine.refusal()
+        if self.template is not None:
+            return template_engine(self.guesses)
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
         if not isinstance(engine, Engine):
             raise ParameterError(f"'engine' must be a name or an Engine. Got {type(self.engine).__name__}.")
@@ -532,12 +552,13 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._target_, self._weights_ = prepared.y, prepared.weights
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
-        rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_)
-        plain = [
-            data.rated(e, clock.polish)
-            for e in baselines(rows, limit, problem.operators)
+        rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
+        lines = [
+            e
+            for e in baselines(rows, limit, problem.operators if self.template is None else ())
             if problem.dimensions is None or not e.variables or problem.dimensions.allows(problem.user.read(e))
         ]
+        plain = data.rated_plain(lines, limit, clock.polish)
         front = ParetoFront().including_all([*candidates, *plain])
         pool = list(front)
         if not callable(self.select):
@@ -562,26 +583,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.n_novelty_calls_ = result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
         self.seconds_ = result.seconds
-
-    def _warn_outside(self, X: FloatArray, expression: Expression) -> None:
-        """Warn once of rows beyond the training range of an input that the equation uses."""
-        ranges = getattr(self, "_ranges_", None)
-        if ranges is None or self._warned_:
-            return
-        names = self._names()
-        for k in (names.index(name) for name in expression.variables):
-            low, high = ranges[:, k]
-            margin = MARGIN * (high - low)
-            beyond = (X[:, k] < low - margin) | (X[:, k] > high + margin)
-            if beyond.any():
-                self._warned_.append(names[k])
-                warnings.warn(
-                    f"{int(beyond.sum())} of {len(X)} rows have '{names[k]}' outside the training range, "
-                    f"{number_text(low)} to {number_text(high)}: these predictions extrapolate.",
-                    ExtrapolationWarning,
-                    stacklevel=3,
-                )
-                return
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)

@@ -8,7 +8,7 @@ inputs that have nothing to do with each other, near 0 where one is a smooth fun
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +35,12 @@ N_NEIGHBOURS, N_LOOKED_AT = 8, 200
 MAX_RIVALS = 10
 
 
-def rivals(chosen: Expression, others: Sequence[Expression], rows: Rows) -> pd.DataFrame:
+def rivals(
+    chosen: Expression,
+    others: Sequence[Expression],
+    rows: Rows,
+    complexity: Callable[[Expression], int] = len,
+) -> pd.DataFrame:
     """Equations whose held-out error is that of the chosen one within its noise: the data leave the choice open.
 
     Returns
@@ -59,7 +64,7 @@ def rivals(chosen: Expression, others: Sequence[Expression], rows: Rows) -> pd.D
             kept.append(i)
     records = [
         {
-            "complexity": candidates[i].complexity,
+            "complexity": complexity(candidates[i]),
             "held_out": float(found.mean[i]),
             "lead": lead(found.squares[i], found.squares[0], rows.weights) if i else 0.0,
             "difference": _distance(values[i], values[0]) / spread,

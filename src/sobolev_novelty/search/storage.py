@@ -175,7 +175,7 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         model.n_novelty_calls_ = _count(content, "n_novelty_calls")
         model.stop_reason_ = _text(content["stop_reason"])
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
-        table.insert(0, "complexity", [row["expression"].complexity for row in rows])
+        table.insert(0, "complexity", [model._control().complexity(row["expression"]) for row in rows])
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
         model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
     except SobolevError:
@@ -338,8 +338,8 @@ def _plain(value: Any) -> Any:
         return {"type": "tuple", "items": [_plain(item) for item in value]}
     if isinstance(value, list):
         return [_plain(item) for item in value]
-    if isinstance(value, dict) and all(isinstance(k, str) and isinstance(v, str) for k, v in value.items()):
-        return {"type": "mapping", "items": value}
+    if isinstance(value, dict) and all(isinstance(k, str) for k in value):
+        return {"type": "mapping", "items": {k: _plain(v) for k, v in value.items()}}
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise TypeError(f"JSON cannot hold {type(value).__name__}")
@@ -351,7 +351,7 @@ def _restored(value: Any) -> Any:
     if isinstance(value, dict) and value.get("type") == "tuple":
         return tuple(_restored(item) for item in value["items"])
     if isinstance(value, dict) and value.get("type") == "mapping":
-        return {str(name): str(text) for name, text in value["items"].items()}
+        return {str(name): _restored(item) for name, item in value["items"].items()}
     if isinstance(value, dict) and value.get("type") in _VALUES:
         return _VALUES[value["type"]](**value["fields"])
     return value

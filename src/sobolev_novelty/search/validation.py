@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.digits import number_text
+from sobolev_novelty.errors import ExtrapolationWarning
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.fits import FIT_ITERATIONS, Fitter
 from sobolev_novelty.search.forms import Form, split_form
+from sobolev_novelty.search.loss import Loss, Rating
+from sobolev_novelty.search.loss_fit import predictions, refined
 
 IndexArray = npt.NDArray[np.intp]
 
@@ -47,6 +53,8 @@ class Rows:
     names : tuple of str
     box : ndarray of shape (2, n_features), optional
         Least and largest value of each input, where more rows are known than these.
+    loss : Loss
+        What stands for squared errors in the comparison.
     """
 
     X: FloatArray
@@ -54,6 +62,7 @@ class Rows:
     weights: FloatArray | None
     names: tuple[str, ...]
     box: FloatArray | None = None
+    loss: Loss = field(default_factory=Loss)
 
     @property
     def sample(self) -> Sample:
@@ -116,6 +125,23 @@ class Validation:
         return np.where(np.isfinite(spread), spread, 0.0)
 
 
+def warn_outside(X: FloatArray, expression: Expression, names: Sequence[str], ranges: FloatArray) -> list[str]:
+    """Warn of rows beyond the training range of an input that the equation uses, and name the input."""
+    for k in (names.index(name) for name in expression.variables):
+        low, high = ranges[:, k]
+        margin = MARGIN * (high - low)
+        beyond = (X[:, k] < low - margin) | (X[:, k] > high + margin)
+        if beyond.any():
+            warnings.warn(
+                f"{int(beyond.sum())} of {len(X)} rows have '{names[k]}' outside the training range, "
+                f"{number_text(low)} to {number_text(high)}: these predictions extrapolate.",
+                ExtrapolationWarning,
+                stacklevel=3,
+            )
+            return [names[k]]
+    return []
+
+
 def lead(squares: FloatArray, others: FloatArray, weights: FloatArray | None) -> float:
     """By how many standard errors the squared errors of an equation are below those of another, row by row.
 
@@ -165,7 +191,7 @@ def cross_validated(
 
 
 def held_out(forms: Sequence[Form], rows: Rows, fold: IndexArray) -> FloatArray:
-    """Squared errors at the rows of a fold, the constants refitted to the others: shape (n_forms, n_fold)."""
+    """Squared errors, or losses, at the rows of a fold, the constants refitted to the others: (n_forms, n_fold)."""
     kept = np.ones(len(rows.y), dtype=bool)
     kept[fold] = False
     weights = None if rows.weights is None else rows.weights[kept]
@@ -173,10 +199,17 @@ def held_out(forms: Sequence[Form], rows: Rows, fold: IndexArray) -> FloatArray:
     fitter = Fitter(np.ascontiguousarray(X[:, kept]), rows.names, rows.y[kept], weights, 1.0)
     outside = Fitter(np.ascontiguousarray(X[:, fold]), rows.names, rows.y[fold], None, 1.0)
     squares = np.full((len(forms), len(fold)), np.inf)
+    is_plain = rows.loss.is_squared or np.ptp(fitter.y) == 0.0
+    rating = None if is_plain else Rating.of(rows.loss, fitter.y, weights)
     with np.errstate(all="ignore"):
         for k, fitted in enumerate(fitter.fit(forms, FIT_ITERATIONS)):
-            if math.isfinite(fitted.nmse):
+            if math.isfinite(fitted.nmse) and rating is None:
                 squares[k] = (outside.y - fitted.coefficients @ outside.values(fitted.terms)) ** 2
+            elif math.isfinite(fitted.nmse) and rating is not None:
+                expression = assemble(fitted.terms, fitted.coefficients.tolist())
+                expression, _ = refined(expression, rows.X[kept], rows.names, rating, has_simplex=False)
+                found = predictions(expression, rows.X[fold], rows.names)
+                squares[k] = rows.loss.values(outside.y, found, rating.scale) - rating.least
     return np.where(np.isfinite(squares), squares, np.inf)
 
 
