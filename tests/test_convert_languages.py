@@ -7,8 +7,10 @@ import math
 import re
 import shutil
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pandas as pd
@@ -112,6 +114,56 @@ def test_excel_formulas_compute_the_same(name: str) -> None:
     known = np.isfinite(values)
     np.testing.assert_allclose(values[known], expected(CASES[name])[known], rtol=1e-9, atol=1e-9)
     assert known.sum() == np.isfinite(expected(CASES[name])).sum()
+
+
+def workbook(path: Path, rows: list[list[str]]) -> None:
+    """A sheet of numbers and formulas in Excel's own format, from its first cell on."""
+    head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
+    office = "http://schemas.openxmlformats.org"
+    main, relations = f"{office}/spreadsheetml/2006/main", f"{office}/package/2006/relationships"
+    kinds = f"{office}/officeDocument/2006/relationships"
+
+    def cell(text: str) -> str:
+        return f"<c><f>{escape(text[1:])}</f></c>" if text.startswith("=") else f"<c><v>{text}</v></c>"
+
+    sheet = "".join(f"<row>{''.join(map(cell, row))}</row>" for row in rows)
+    part = "application/vnd.openxmlformats-officedocument.spreadsheetml"
+    files = {
+        "[Content_Types].xml": f'<Types xmlns="{office}/package/2006/content-types"><Default Extension="rels" '
+        'ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Override PartName="/xl/workbook.xml" '
+        f'ContentType="{part}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" '
+        f'ContentType="{part}.worksheet+xml"/></Types>',
+        "_rels/.rels": f'<Relationships xmlns="{relations}"><Relationship Id="r1" Type="{kinds}/officeDocument" '
+        'Target="xl/workbook.xml"/></Relationships>',
+        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{kinds}"><sheets><sheet name="s" sheetId="1" r:id="r1"/>'
+        "</sheets></workbook>",
+        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{relations}"><Relationship Id="r1" '
+        f'Type="{kinds}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>',
+        "xl/worksheets/sheet1.xml": f'<worksheet xmlns="{main}"><sheetData>{sheet}</sheetData></worksheet>',
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, head + content)
+
+
+@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice is not installed")
+def test_a_real_spreadsheet_computes_the_same(tmp_path: Path) -> None:
+    rows = TABLE[::9]
+    formulas = [case.to("excel", names=["x0", "x1"]) for case in CASES.values()]
+    cells = [["0", "0", *("0" for _ in formulas)]]
+    for n, (a, b) in enumerate(rows.tolist(), start=2):
+        here = [re.sub(r"\b([AB])2\b", rf"\g<1>{n}", formula) for formula in formulas]
+        cells.append([repr(a), repr(b), *here])
+    workbook(tmp_path / "sheet.xlsx", cells)
+    profile = (tmp_path / "profile").as_uri()
+    command = ["soffice", f"-env:UserInstallation={profile}", "--headless", "--convert-to", "csv", "sheet.xlsx"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=180)
+    shown = pd.read_csv(tmp_path / "sheet.csv", header=None, skiprows=1).apply(pd.to_numeric, errors="coerce")
+    for k, (name, case) in enumerate(CASES.items()):
+        true, found = sn.evaluate(case, rows), shown.iloc[:, 2 + k].to_numpy()
+        both = np.isfinite(true) & np.isfinite(found)
+        np.testing.assert_allclose(found[both], true[both], rtol=1e-6, atol=1e-6, err_msg=name)
+        assert both.sum() == np.isfinite(true).sum(), name
 
 
 @pytest.mark.parametrize("name", CASES)
