@@ -28,9 +28,8 @@ def main() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1000, 5))
     y = sn.evaluate(EQUATION, X) + 0.1 * rng.normal(size=1000)
-    print(
-        f"first call {once(X, y):.2f} s, then {min(once(X, y) for _ in range(5)):.2f} s (table with intervals, and text)"
-    )
+    first, later = once(X, y), min(once(X, y) for _ in range(5))
+    print(f"first call {first:.2f} s, then {later:.2f} s (table with intervals, and text)")
 
 
 if __name__ == "__main__":
