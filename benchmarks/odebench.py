@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pysindy as ps
 
 from sobolev_novelty import Budget, DynamicsRegressor, SymbolicRegressor
 from sobolev_novelty.bench.exact import exact_solution
@@ -29,7 +28,6 @@ from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.dynamics.differentiation import smooth
 from sobolev_novelty.dynamics.integration import integrate
-from sobolev_novelty.dynamics.pysindy_optimizer import NoveltyOptimizer
 from sobolev_novelty.dynamics.trajectories import Trajectory
 from sobolev_novelty.evidence.origin import circumstances
 from sobolev_novelty.expression import Expression
@@ -37,13 +35,7 @@ from sobolev_novelty.peers import from_pysindy
 
 STORE = Path(__file__).resolve().parents[1] / "results" / "odebench.sqlite"
 NOISE, SEED, EVALUATIONS, DEGREE = 0.01, 0, 1500, 3
-#: The grid of "pysindy, tuned".
-LIBRARIES = (
-    lambda: ps.PolynomialLibrary(2),
-    lambda: ps.PolynomialLibrary(3),
-    lambda: ps.PolynomialLibrary(3) + ps.FourierLibrary(1),
-)
-DIFFERENCES = (ps.FiniteDifference, ps.SmoothedFiniteDifference)
+#: Of the grid of "pysindy, tuned".
 THRESHOLDS = (0.02, 0.05, 0.1, 0.2, 0.5)
 #: R² of an integrated trajectory from which ODEBench counts it as found.
 GOOD_R2 = 0.9
@@ -74,7 +66,10 @@ def theirs(label: str, fit: Callable[[FloatArray, FloatArray], list[Expression]]
     return run
 
 
+# PySINDy is imported where it is run: what is stored can be printed without it.
 def sindy_defaults(x: FloatArray, t: FloatArray) -> list[Expression]:
+    import pysindy as ps
+
     model = ps.SINDy()
     model.fit(x, t=t, feature_names=[f"x{k}" for k in range(x.shape[1])])
     return [from_pysindy(model, target=k) for k in range(x.shape[1])]
@@ -82,9 +77,17 @@ def sindy_defaults(x: FloatArray, t: FloatArray) -> list[Expression]:
 
 def sindy_tuned(x: FloatArray, t: FloatArray) -> list[Expression]:
     """The model of the grid whose integrated trajectory has the least BIC (after Mangan et al. 2017)."""
+    import pysindy as ps
+
     names = tuple(f"x{k}" for k in range(x.shape[1]))
     best: tuple[float, list[Expression]] | None = None
-    for library, method, threshold in product(LIBRARIES, DIFFERENCES, THRESHOLDS):
+    libraries: tuple[Callable[[], Any], ...] = (
+        lambda: ps.PolynomialLibrary(2),
+        lambda: ps.PolynomialLibrary(3),
+        lambda: ps.PolynomialLibrary(3) + ps.FourierLibrary(1),
+    )
+    differences = (ps.FiniteDifference, ps.SmoothedFiniteDifference)
+    for library, method, threshold in product(libraries, differences, THRESHOLDS):
         model = ps.SINDy(
             optimizer=ps.STLSQ(threshold=threshold), feature_library=library(), differentiation_method=method()
         )
@@ -100,6 +103,10 @@ def sindy_tuned(x: FloatArray, t: FloatArray) -> list[Expression]:
 
 
 def sindy_novelty(x: FloatArray, t: FloatArray) -> list[Expression]:
+    import pysindy as ps
+
+    from sobolev_novelty.dynamics.pysindy_optimizer import NoveltyOptimizer
+
     names = [f"x{k}" for k in range(x.shape[1])]
     curve = smooth(Trajectory(t, x, tuple(names)))
     library = ps.PolynomialLibrary(DEGREE) + ps.FourierLibrary(1)

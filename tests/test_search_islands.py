@@ -131,3 +131,19 @@ def test_a_client_that_is_none_is_refused() -> None:
     pytest.importorskip("distributed", reason="needs the extra 'dask'")
     with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
         model(quick(), client="tcp://127.0.0.1:8786", islands=2).fit(X, HARD)
+
+
+class Failing(Genetic):
+    """Ends in an error wherever it runs but here."""
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> Any:
+        if problem.island[0]:
+            raise RuntimeError("no luck today")
+        return super().start(problem, rng)
+
+
+def test_an_island_that_fails_every_time_is_given_up_and_the_reason_is_told() -> None:
+    with pytest.warns(UserWarning, match=r"died 4 times and was given up.*RuntimeError: no luck today"):
+        found = model(Failing(structural=False), islands=2, budget=sn.Budget(max_evaluations=900)).fit(X, HARD)
+    assert found.n_evaluations_ == 450
+    assert found.score(X, HARD) > 0.3

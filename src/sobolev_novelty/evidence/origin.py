@@ -160,7 +160,7 @@ def without_folders(text: str) -> str:
 
     Examples
     --------
-    >>> without_folders('File "/home/jane/lib/python3.11/site-packages/gplearn/genetic.py", line 9; /tmp/a.json')
+    >>> without_folders('File "/somebody/lib/python3.11/site-packages/gplearn/genetic.py", line 9; /elsewhere/a.json')
     'File "gplearn/genetic.py", line 9; a.json'
     """
 

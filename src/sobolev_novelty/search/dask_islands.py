@@ -45,7 +45,8 @@ class _DaskLink:
                 report: Report = pickle.loads(self._reports.get())  # of our own task
                 return report
             if self._task.status in ("error", "cancelled", "lost"):
-                raise EOFError
+                error = self._task.exception(timeout=1) if self._task.status == "error" else None
+                raise EOFError(f"its task is {self._task.status}" if error is None else repr(error))
             if not wait:
                 return None
             time.sleep(_LOOK)  # the scheduler logs a 'get' that ran out of time as an error

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty import kernels
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.batch import novelties
@@ -174,19 +173,14 @@ class TrainingTable:
     def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
         """The candidate in the words of a person, with the same values at the rows."""
         some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
-        X = np.ascontiguousarray(self.X[some].T)
-
-        def values(e: Expression) -> FloatArray:
-            with np.errstate(all="ignore"):
-                return np.asarray(kernels.derivatives(kernels.compile_programs([e], self.names), X)[0, 0])
-
-        before = values(candidate.expression)
+        X = self.X[some]
+        before = predictions(candidate.expression, X, self.names)
         if not np.isfinite(before).all():
             return candidate
         largest = float(np.max(np.abs(before)))
 
         def agrees(e: Expression) -> bool:
-            return bool((np.abs(values(e) - before) <= SAME_VALUE * largest).all())
+            return bool((np.abs(predictions(e, X, self.names) - before) <= SAME_VALUE * largest).all())
 
         allowed = frozenset(operators)
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]

@@ -56,12 +56,13 @@ class ProcessLink:
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "sobolev_novelty.search.island"],
+            # -P: a file in the folder one stands in must not pass for a module.
+            [sys.executable, "-P", "-m", "sobolev_novelty.search.island"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
         assert self._process.stdin is not None and self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        self._reports: queue.SimpleQueue[Report | None] = queue.SimpleQueue()
+        self._reports: queue.SimpleQueue[Report | str] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
         with contextlib.suppress(OSError):  # told by the first 'receive'
             write(self._stdin, spec)
@@ -71,7 +72,7 @@ class ProcessLink:
             while True:
                 self._reports.put(read(self._stdout))
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
-            self._reports.put(None)
+            self._reports.put("its process ended")
 
     def receive(self, *, wait: bool) -> Report | None:
         """See :class:`~sobolev_novelty.search.islands.Link`."""
@@ -79,8 +80,8 @@ class ProcessLink:
             report = self._reports.get(block=wait)
         except queue.Empty:
             return None
-        if report is None:
-            raise EOFError
+        if isinstance(report, str):
+            raise EOFError(report)
         return report
 
     def send(self, reply: Reply) -> None:
@@ -101,8 +102,12 @@ def main() -> None:
     incoming, outgoing = sys.stdin.buffer, os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what others print must not come between the pickles
     with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):  # nobody is there any more
-        spec = read(incoming)
-        serve(spec, lambda report: write(outgoing, report), lambda: read(incoming))
+        try:
+            serve(read(incoming), lambda report: write(outgoing, report), lambda: read(incoming))
+        except (EOFError, BrokenPipeError):
+            raise
+        except Exception as error:  # whatever ended the search is told to who began it
+            write(outgoing, f"{type(error).__name__}: {error}")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class Link(Protocol):
     """The way to an island elsewhere."""
 
     def receive(self, *, wait: bool) -> Report | None:
-        """Its next report; without ``wait`` None where there is none yet. Raises EOFError where it is gone."""
+        """Its next report; without ``wait`` None where there is none yet. EOFError, with why, where it is gone."""
 
     def send(self, reply: Reply) -> None:
         """Answer its last report. Raises OSError where it is gone."""
@@ -195,8 +195,8 @@ class Archipelago:
             while not island.is_over and not island.is_waiting:
                 try:
                     report = island.link.receive(wait=wait)
-                except EOFError:
-                    self._restart(island)
+                except EOFError as error:
+                    self._restart(island, str(error))
                     continue
                 if report is None:
                     break
@@ -209,10 +209,10 @@ class Archipelago:
             try:
                 island.link.send(Reply(self._best_of([own, *self.fronts]), must_end))
                 island.is_waiting = False
-            except OSError:
-                self._restart(island)
+            except OSError as error:
+                self._restart(island, str(error))
 
-    def _restart(self, island: _Island) -> None:
+    def _restart(self, island: _Island, reason: str) -> None:
         """A new island in the place of one that died, from the front of its last report."""
         island.link.close()
         island.n_restarts += 1
@@ -221,7 +221,8 @@ class Archipelago:
         island.last = Report(ParetoFront(), 0, 0)
         if island.is_over:
             warnings.warn(
-                f"An island of the search died {island.n_restarts} times and was given up; the others go on.",
+                f"An island of the search died {island.n_restarts} times and was given up; the others go on. "
+                f"The last time: {reason}.",
                 stacklevel=2,
             )
             return

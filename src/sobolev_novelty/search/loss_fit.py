@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.final_fit import BLOCK_ROWS, polished
@@ -30,8 +31,7 @@ EVALUATIONS_PER_CONSTANT, MAX_EVALUATIONS = 40, 300
 def predictions(expression: Expression, X: FloatArray, names: tuple[str, ...]) -> FloatArray:
     """Values at the rows of ``X``, shape (n_samples, n_features)."""
     with np.errstate(all="ignore"):
-        programs = kernels.compile_programs([expression], names)
-        return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
+        return np.asarray(derivatives([expression], Sample(np.ascontiguousarray(X.T), names), order=0)[0, 0])
 
 
 def refined(
