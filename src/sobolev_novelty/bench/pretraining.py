@@ -107,7 +107,13 @@ def score(row: dict[str, Any]) -> float:
 
 
 def evaluate_network(
-    weights: Path, out: Path, *, tasks: Sequence[str] | None = None, on_progress: OnProgress = silent, **decoding: Any
+    weights: Path,
+    out: Path,
+    *,
+    tasks: Sequence[str] | None = None,
+    device: str | None = None,
+    on_progress: OnProgress = silent,
+    **decoding: Any,
 ) -> Evaluation:
     """Run a network on tasks and write the rows; a file that has some of them already is gone on with.
 
@@ -119,11 +125,14 @@ def evaluate_network(
         JSON file.
     tasks : sequence of str, optional
         By default all white-box tasks.
+    device : str, optional
+        Where the network runs: ``"cpu"``, ``"cuda"``. By default a GPU if there is one.
     **decoding
         See :class:`sobolev_novelty.transformer.evaluate.Decoding`.
     """
     from sobolev_novelty.transformer.checkpoint import load_model, read_weights
     from sobolev_novelty.transformer.evaluate import Decoding, by_network
+    from sobolev_novelty.transformer.pretrained import chosen_device
 
     stored = read_weights(weights)
     training = stored.settings.training
@@ -133,7 +142,9 @@ def evaluate_network(
         _arm_name(stored.settings.corpus), training.seed, samples,
         _settings(run=stored.settings.to_dict(), decoding=asdict(run)),
     )  # fmt: skip
-    return _evaluated(start, by_network(load_model(weights)), run, out, tasks=tasks, on_progress=on_progress)
+    return _evaluated(
+        start, by_network(load_model(weights).to(chosen_device(device))), run, out, tasks=tasks, on_progress=on_progress
+    )
 
 
 def evaluate_generator(

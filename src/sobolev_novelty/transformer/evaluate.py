@@ -134,8 +134,9 @@ def by_network(model: Model) -> Propose:
         draws: list[list[Expression]] = [[] for _ in range(decoding.n_draws)]
         grammar = Grammar.of(model.settings, torch.tensor([sample.n_features]))
         per_bag = decoding.n_samples // decoding.n_bags
+        device = next(model.parameters()).device
         for _ in range(decoding.n_bags):
-            X_bag, y_bag = _bag(sample, y, rng)
+            X_bag, y_bag = (part.to(device) for part in _bag(sample, y, rng))
             greedy = draw(model, X_bag, y_bag, grammar, n_samples=0, rng=rng)
             found = draw(
                 model, X_bag, y_bag, grammar, n_samples=per_bag * decoding.n_draws, rng=rng,
