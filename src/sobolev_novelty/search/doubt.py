@@ -21,9 +21,10 @@ from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
-#: A term that rests on fewer rows has to foretell those rows from the others; one that rests on one or two cannot.
+#: A term that rests on fewer rows has to foretell those rows from the others: lower the error there. On one or two rows
+#: it may do so by luck, and has to lower the error to this share.
 LEAST_ROWS = 10.0
-LONE_ROWS = 2.0
+LONE_ROWS, LONE_SHARE = 2.0, 0.1
 #: Slope between neighbouring values of an input, in units of a term's size, that the rows resolve: four values for each
 #: period of a wave. With fewer, other frequencies fit as well.
 RESOLVED = 0.5 * math.pi
@@ -94,7 +95,8 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
     jets = derivatives([term.expression for term in terms], rows.sample, order=1) if terms else np.zeros((0, 1, 0))
     for term, jet in zip(terms, jets, strict=True):
         n = effective_rows(jet[0], rows.weights)
-        if n < LONE_ROWS or (n < LEAST_ROWS and not _is_foretold(term, expression, jet[0], rows)):
+        most = LONE_SHARE if n < LONE_ROWS else 1.0
+        if n < LEAST_ROWS and not _is_foretold(term, expression, jet[0], rows, most):
             return f"The term {short_text(term.expression)} rests on {n:.1f} rows."
         if _growth(term.expression, jet[0], rows) > RUNAWAY:
             return f"The term {short_text(term.expression)} runs away just beyond the rows."
@@ -106,8 +108,8 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
     return ""
 
 
-def _is_foretold(term: Term, expression: Expression, values: FloatArray, rows: Rows) -> bool:
-    """Whether a term, fitted to the other rows, lowers the error at the rows that it rests on."""
+def _is_foretold(term: Term, expression: Expression, values: FloatArray, rows: Rows, most: float) -> bool:
+    """Whether a term, fitted to the other rows, lowers the error at the rows that it rests on to a share ``most``."""
     s = (values - np.average(values, weights=rows.weights)) ** 2
     order = np.argsort(-s, kind="stable")
     share = np.cumsum(s[order]) / s.sum()
@@ -117,7 +119,7 @@ def _is_foretold(term: Term, expression: Expression, values: FloatArray, rows: R
     fold = np.sort(order[:n])
     found = held_out([split_form(expression), split_form(without)], rows, fold)
     own, base = averaged(found, rows, fold)
-    return bool(own <= base)
+    return bool(own <= most * base)
 
 
 def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:

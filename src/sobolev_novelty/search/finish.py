@@ -19,10 +19,11 @@ from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
-from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.final_fit import polished, relative_error
 from sobolev_novelty.search.loss import Rating
 from sobolev_novelty.search.loss_fit import predictions, refined
 from sobolev_novelty.search.preparation import Prepared
+from sobolev_novelty.search.simple_constants import with_simple_constants
 from sobolev_novelty.search.units import ToUser
 
 if TYPE_CHECKING:
@@ -169,6 +170,27 @@ class TrainingTable:
         shaped = [e if not e.variables else self.control.shaped(e) for e in plain]
         found = [self.rated(e, deadline) for e in shaped if e is not None]
         return [c for c in found if not c.expression.variables or self.allows(c, max_complexity)]
+
+    def with_simple_constants(
+        self, candidates: Sequence[Candidate], max_complexity: int, deadline: Deadline
+    ) -> list[Candidate]:
+        """The candidates with simple numbers where the rows allow them, the best first, as far as the time goes.
+
+        The intervals that decide are those of least squares: another loss leaves the constants as they were fitted.
+        """
+        if self.rating is not None:
+            return list(candidates)
+        found = {}
+        for candidate in sorted(candidates, key=lambda candidate: candidate.rank, reverse=True):
+            if deadline.is_over:
+                break
+            rows = self.X, self.y, self.weights, self.names
+            simple = with_simple_constants(candidate.expression, *rows, deadline=deadline)
+            if simple != candidate.expression:
+                shaped = self._candidate(candidate.form, simple, relative_error(simple, *rows))
+                if math.isfinite(shaped.nmse) and self.allows(shaped, max_complexity):
+                    found[candidate] = shaped
+        return [found.get(candidate, candidate) for candidate in candidates]
 
     def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
         """The candidate in the words of a person, with the same values at the rows."""

@@ -559,7 +559,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if problem.dimensions is None or not e.variables or problem.dimensions.allows(problem.user.read(e))
         ]
         plain = data.rated_plain(lines, limit, clock.polish)
-        front = ParetoFront().including_all([*candidates, *plain])
+        simple = data.with_simple_constants(candidates, limit, clock.choice)
+        front = ParetoFront().including_all([*simple, *plain])
         pool = list(front)
         if not callable(self.select):
             known = {candidate.expression for candidate in pool}

@@ -39,8 +39,9 @@ from sobolev_novelty.search.structure.reductions import (
     root,
 )
 
-#: Rows on which dictionaries are screened.
-SCREEN_ROWS = 200
+#: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best explains
+#: a tenth of what is noise on 200 rows, a thirtieth on 600.
+SCREEN_ROWS, NOISY_SCREEN_ROWS = 200, 600
 #: Rows on which small families are solved whole.
 FAMILY_ROWS = 400
 #: Relative error below which a screened combination counts as exact.
@@ -97,15 +98,16 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     targets = _undone(y, problem.operators)
     for wrap, t in targets:
         yield [wrap(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
-    for wrap, t in targets:
-        yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
-        yield [wrap(form) for form in _monomial_sums(informative, t, problem.n_threads)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     roots = [root(informative, t, wrap) for wrap, t in targets[:4]]
+    n_rows = NOISY_SCREEN_ROWS if roots[0].error > DOUBTFUL else SCREEN_ROWS
+    for wrap, t in targets:
+        yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
+        yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
-        yield from solve(roots[0], problem.operators, problem.n_threads)
+        yield from solve(roots[0], problem.operators, n_rows, problem.n_threads)
     own, n_islands = problem.island
     n_reduced = 0
     for reduced in _in_turns([_explored(start, problem.operators) for start in roots]):
@@ -114,7 +116,7 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
             continue
         n_reduced += 1
         if n_reduced % n_islands == own:  # solving is what takes the time; islands deal it out
-            yield from solve(reduced, problem.operators, problem.n_threads)
+            yield from solve(reduced, problem.operators, n_rows, problem.n_threads)
 
 
 def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:
@@ -223,27 +225,29 @@ def _golden(function: Callable[[float], float], low: float, high: float, n_steps
     return float(np.exp((a + b) / 2.0))
 
 
-def _screen(variables: Sequence[Variable], n_rows: int = SCREEN_ROWS) -> list[Variable]:
+def _screen(variables: Sequence[Variable], n_rows: int) -> list[Variable]:
     return [Variable(v.expression, v.values[:n_rows]) for v in variables]
 
 
-def _monomial_sums(variables: Sequence[Variable], t: FloatArray, n_threads: int) -> list[Expression]:
+def _monomial_sums(variables: Sequence[Variable], t: FloatArray, n_rows: int, n_threads: int) -> list[Expression]:
     """Sums of a few monomials."""
-    few = _screen(variables)
-    return Screen.of(constant(few) + monomials(few, limit=3000), n_threads).forms(t[:SCREEN_ROWS], n_terms=5)
+    few = _screen(variables, n_rows)
+    return Screen.of(constant(few) + monomials(few, limit=3000), n_threads).forms(t[:n_rows], n_terms=5)
 
 
-def solve(reduced: Reduced, operators: Sequence[str], n_threads: int = 1) -> Iterator[list[Expression]]:
+def solve(
+    reduced: Reduced, operators: Sequence[str], n_rows: int = SCREEN_ROWS, n_threads: int = 1
+) -> Iterator[list[Expression]]:
     """Forms for one reduced problem, cheap and exact ones first."""
     if not np.ptp(reduced.target) > 1e-12 * np.abs(reduced.target).max():
         yield [reduced.wrap(Expression.of(float(reduced.target.mean())))]
         return
-    for batch in _solutions(reduced.variables, reduced.target, operators, n_threads):
+    for batch in _solutions(reduced.variables, reduced.target, operators, n_rows, n_threads):
         yield [reduced.wrap(form) for form in batch]
 
 
 def _solutions(
-    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], n_threads: int
+    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], n_rows: int, n_threads: int
 ) -> Iterator[list[Expression]]:
     d = len(variables)
     some = _screen(variables, FAMILY_ROWS)
@@ -251,7 +255,7 @@ def _solutions(
     for changed in variants(some, operators) if d <= 3 else [some]:
         early += quotients(changed, t[:FAMILY_ROWS])
     yield early
-    few, t = _screen(variables), t[:SCREEN_ROWS]
+    few, t = _screen(variables, n_rows), t[:n_rows]
     if d <= 5:
         algebraic = algebraic_factors(few)
         yield _product_forms(few, t, operators, algebraic, n_threads)

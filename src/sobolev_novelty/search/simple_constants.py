@@ -1,0 +1,216 @@
+r"""Constants as simple as the data allow: 1.0037 ± 0.005 is 1.
+
+A constant that rows leave uncertain costs :math:`\ln(|\theta|/\sigma) - \ln 3/2` nats to write down (Bartlett, Desmond
+and Ferreira 2023), a simple number the logarithm of its numerator and denominator, and more for a multiple of pi. What
+the simple number costs in likelihood is half of the rise of :math:`\chi^2`, the other constants refitted. Where it
+shortens the description by at least :data:`CLEAR_GAIN`, it is taken; the best exchange first, then the next, with what
+the first has made more certain. A constant that may be 0 takes its place in the equation with it.
+
+On exact data nothing is uncertain and nothing changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.constants import Parametrised, parametrised
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.profiles import BoolArray, Estimate, Model, best_fit, refit
+from sobolev_novelty.search.engine import Deadline
+
+#: Nats by which a simple number must shorten the description.
+CLEAR_GAIN = 1.0
+#: What simple numbers are multiples of, and nats that naming it costs.
+BASES = (
+    (1.0, 0.0), (math.pi, 2.0), (1.0 / math.pi, 2.0), (math.pi**2, 3.0), (1.0 / math.pi**2, 3.0),
+    (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 3.0), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
+)  # fmt: skip
+DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+#: Standard errors from the estimate beyond which no number is tried.
+FARTHEST = 3.0
+#: The same for 0, where nodes are saved as well.
+FARTHEST_ZERO = 5.0
+#: Nats of a node that is no longer there, for each of which a search chooses among some operators and inputs.
+NATS_PER_NODE = 1.0
+#: Equations fitted to more rows stay as they are: it would take too long.
+MAX_ROWS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    """A constant and the number it might be.
+
+    Parameters
+    ----------
+    place : int
+        Among the parameters.
+    value : float
+    saved : float
+        Nats by which the description gets shorter, what the data lose not counted.
+    rise : float
+        Nats that the data lose, to first order.
+    """
+
+    place: int
+    value: float
+    saved: float
+    rise: float
+
+    @property
+    def gain(self) -> float:
+        """Nats by which the description gets shorter."""
+        return self.saved - self.rise
+
+
+def with_simple_constants(
+    expression: Expression,
+    X: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None,
+    names: tuple[str, ...],
+    *,
+    deadline: Deadline | None = None,
+) -> Expression:
+    """The equation with simple numbers wherever the rows allow them, the other constants refitted.
+
+    Parameters
+    ----------
+    expression : Expression
+        Fitted to the rows.
+    X : ndarray of shape (n_samples, n_features)
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(1.0, 3.0, (400, 2))
+    >>> y = 0.5 * X[:, 0] * (1.0 + np.cos(X[:, 1])) + 0.737 + rng.normal(0.0, 0.02, 400)
+    >>> found = with_simple_constants(parse("0.4983*(x0*(1.006 + cos(x1))) + 0.7372"), X, y, None, ("x0", "x1"))
+    >>> str(found)[:22], round(found.constants[-1], 2)
+    ('0.5*(x0*(1 + cos(x1)))', 0.74)
+    """
+    if len(y) > MAX_ROWS:
+        return expression
+    root = None if weights is None else np.sqrt(weights)
+    rows = _Rows(np.ascontiguousarray(X.T), y if root is None else y * root, root, names)
+    with np.errstate(all="ignore"):
+        while not (deadline is not None and deadline.is_over):
+            found = _Fit.of(expression, rows)
+            after = None if found is None else found.exchanged(expression.complexity)
+            if after is None:
+                break
+            is_shorter, expression = after.complexity < expression.complexity, after
+            if not is_shorter:
+                break
+    return expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    """Inputs (n_features, n_samples), target times the root of the weights, that root, names of the inputs."""
+
+    X: FloatArray
+    y: FloatArray
+    root: FloatArray | None
+    names: tuple[str, ...]
+
+
+class _Fit:
+    """A fitted equation whose constants become simple one after the other."""
+
+    def __init__(self, written: Parametrised, model: Model, rows: _Rows, estimate: Estimate) -> None:
+        self.written, self.model, self.y = written, model, rows.y
+        self.theta, self.loss = estimate.theta, estimate.loss
+        self.variance = estimate.loss / (len(rows.y) - estimate.rank)
+        self.free: BoolArray = np.ones(len(self.theta), dtype=bool)
+
+    @classmethod
+    def of(cls, expression: Expression, rows: _Rows) -> _Fit | None:
+        """None where there is nothing to exchange: no constants, too few rows, an exact fit."""
+        written = parametrised(expression)
+        if not 0 < len(written.theta) < len(rows.y) - 1:
+            return None
+        model = Model(written.parts, written.theta, rows.X, rows.names, rows.root)
+        estimate = best_fit(model, rows.y, written.theta)
+        return cls(written, model, rows, estimate) if estimate is not None and estimate.loss > 0.0 else None
+
+    def exchanged(self, complexity: int) -> Expression | None:
+        """The equation after all exchanges, or after the first that makes it shorter; None where there is none."""
+        refused: set[tuple[int, float]] = set()
+        while options := [e for e in self._options(complexity) if (e.place, e.value) not in refused]:
+            best = max(options, key=lambda e: e.gain)
+            moved = self._moved(best)
+            if moved is None or best.saved - self._rise(moved[1]) <= CLEAR_GAIN:
+                refused.add((best.place, best.value))
+                continue
+            (self.theta, self.loss), self.free[best.place] = moved, False
+            if best.value == 0.0:
+                break
+        return None if self.free.all() else tidy(self.written.at(self.theta))
+
+    def _rise(self, loss: float) -> float:
+        return 0.5 * (loss - self.loss) / self.variance
+
+    def _moved(self, exchange: _Exchange) -> tuple[FloatArray, float] | None:
+        """Parameters and loss with the exchange made and the others refitted."""
+        theta, free = self.theta.copy(), self.free.copy()
+        theta[exchange.place], free[exchange.place] = exchange.value, False
+        return refit(self.model, self.y, theta, free)
+
+    def _options(self, complexity: int) -> Iterator[_Exchange]:
+        """Exchanges that would be worth it to first order."""
+        places = np.flatnonzero(self.free)
+        if len(places) == 0:
+            return
+        J = self.model.evaluate(self.theta[None])[1][0][places]
+        scale = np.linalg.norm(J, axis=1)
+        scale[scale == 0.0] = 1.0
+        A = J / scale[:, None]
+        errors = np.sqrt(self.variance * np.diag(np.linalg.pinv(A @ A.T, rcond=1e-12))) / scale
+        for place, error in zip(places.tolist(), errors.tolist(), strict=True):
+            value = float(self.theta[place])
+            if not 0.0 < error < math.inf or not math.isfinite(value) or value == 0.0:
+                continue
+            price = max(math.log(abs(value) / error) - 0.5 * math.log(3.0), 0.0)
+            tried = [(v, price - cost) for v, cost in simple_numbers(value, FARTHEST * error)]
+            if abs(value) <= FARTHEST_ZERO * error:
+                tried.append((0.0, price + NATS_PER_NODE * (complexity - self._without(place).complexity)))
+            for v, saved in tried:
+                exchange = _Exchange(place, v, saved, 0.5 * ((v - value) / error) ** 2)
+                if exchange.gain > CLEAR_GAIN:
+                    yield exchange
+
+    def _without(self, place: int) -> Expression:
+        """The equation where a constant is 0."""
+        theta = self.theta.copy()
+        theta[place] = 0.0
+        return tidy(self.written.at(theta))
+
+
+def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
+    """Simple numbers within reach of a value, of its sign, and the nats that it costs to write them down.
+
+    Examples
+    --------
+    >>> number, nats = min(simple_numbers(0.498, 0.01), key=lambda found: found[1])
+    >>> number, round(nats, 1)
+    (0.5, 0.7)
+    """
+    best: dict[float, float] = {}
+    for base, nats in BASES:
+        for denominator in DENOMINATORS:
+            parts = abs(value) / base * denominator
+            for numerator in {math.floor(parts), math.ceil(parts)} - {0}:
+                if math.gcd(numerator, denominator) > 1:
+                    continue
+                number = math.copysign(numerator / denominator * base, value)
+                if abs(number - value) <= reach:
+                    cost = nats + math.log(numerator * denominator)
+                    best[number] = min(cost, best.get(number, math.inf))
+    yield from best.items()
