@@ -311,3 +311,14 @@ def test_reports_and_intervals_take_any_rows() -> None:
     assert model.intervals(X[:60], Y[:60], sigma=0.1).n_rows == 60
     with pytest.raises(ParameterError, match="'y' is missing"):
         model.intervals(X)
+
+
+def test_a_term_on_one_row_stays_where_the_other_rows_foretell_that_row() -> None:
+    """A trajectory that begins far away: the law fitted to the rest gives the first rows, and is not doubted."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([[[8.0, 9.0]], rng.uniform(0.5, 1.5, (200, 2))])
+    y = X[:, 0] * (3.0 - X[:, 0] - 2.0 * X[:, 1])
+    y = y + rng.normal(0.0, 0.05, len(y))
+    rows = Rows(X, y, None, ("x0", "x1"))
+    assert not doubt(parse("x0*(3 - x0 - 2*x1)"), rows)
+    assert "rests on 1.0 rows" in doubt(parse("0.01*(x0*x1)**3"), rows)
