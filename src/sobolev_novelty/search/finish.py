@@ -16,7 +16,7 @@ from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
-from sobolev_novelty.scoring import base_score
+from sobolev_novelty.scoring import base_score, merged_rows
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished, relative_error
@@ -181,10 +181,11 @@ class TrainingTable:
         if self.rating is not None:
             return list(candidates)
         found = {}
+        # A row given twice is one row, and the order of rows must not matter to the last digit.
+        rows = (*merged_rows(self.X, self.y, self.weights), self.names)
         for candidate in sorted(candidates, key=lambda candidate: candidate.rank, reverse=True):
             if deadline.is_over:
                 break
-            rows = self.X, self.y, self.weights, self.names
             simple = with_simple_constants(candidate.expression, *rows, deadline=deadline)
             if simple != candidate.expression:
                 shaped = self._candidate(candidate.form, simple, relative_error(simple, *rows))

@@ -39,8 +39,8 @@ from sobolev_novelty.search.structure.reductions import (
     root,
 )
 
-#: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best explains
-#: a tenth of what is noise on 200 rows, a thirtieth on 600.
+#: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
+#: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
 SCREEN_ROWS, NOISY_SCREEN_ROWS = 200, 600
 #: Rows on which small families are solved whole.
 FAMILY_ROWS = 400
