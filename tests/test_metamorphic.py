@@ -96,11 +96,6 @@ def test_dask_gives_the_same(seed: int) -> None:
     np.testing.assert_allclose(found.nu, nu_of(terms, X), rtol=1e-6, atol=ABSOLUTE)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="Where a relation needs weights of 1e12, whether it holds up to rounding depends on the weights, which a "
-    "further term makes smaller: 6 of 100,000 lists (benchmarks/metamorphic.py); see projection.py and novelty.c.",
-)
 def test_a_relation_at_the_limit_of_rounding_is_not_undone_by_a_further_term() -> None:
     X = np.load(Path(__file__).parent / "golden" / "relation_at_the_limit.npy")
     terms = ["sin(2*x1) + 1.42e-12*(arctan(x0*x1))", "sin(2*x1)", "1/(3 + x0) + x0", "arctan(x0*x1)", "x1**3"]

@@ -43,7 +43,11 @@ PRECISION = 3e-13
 #: Unit columns nearer than this are the same.
 SAME = 1e-13
 #: What evaluating terms leaves of an exact relation between them, for each unit of weight.
-ROUNDING = 1e-13
+ROUNDING = 1e-15
+PRICES = (PRECISION, 1e-11, 1e-9)
+SPACING = 1e-16
+NEAR = 1e-2
+RELATION = 5e-15
 #: Of a relation that holds to this, one column is left out, so that its rounding does not pass for a direction.
 REDUNDANT = 2e-15
 #: What a unit column leaves outside a span, at most, where it counts as inside.
@@ -164,58 +168,53 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
     if len(live) < 2:
         nu[live] = 1.0  # a term alone, whatever rounding says of its unit length
         return nu, True
-    U = np.asarray(R, dtype=np.longdouble)[:, live]
-    U /= np.sqrt(np.einsum("ij,ij->j", U, U))
+    U = R[:, live] / np.sqrt(np.einsum("ij,ij->j", R[:, live], R[:, live]))
     kept, is_zero = _representatives(U)
-    while True:
-        nu[live[kept]], total, left = _of_distinct(U[:, kept])
-        is_zero[kept[left <= ROUNDING]] = True
-        is_redundant = left <= REDUNDANT
-        if not is_redundant.any():
-            break
-        # Of a relation the column goes that takes the smallest weights to rebuild: the rest is then best conditioned.
-        order = np.lexsort((-total, is_redundant))
-        kept = kept[np.sort(order[_independent(U[:, kept[order]], int((~is_redundant).sum()))])]
+    is_zero |= _in_planes(U)
+    nu[live[kept]], weights = _priced(U[:, kept])
     nu[live[is_zero]] = 0.0
-    return nu, bool(total.max(initial=0.0) <= LARGE_WEIGHT)
+    return nu, bool((is_zero[kept] | (weights <= LARGE_WEIGHT)).all())
 
 
-def _independent(U: Extended, n_sure: int) -> npt.NDArray[np.intp]:
-    """Places of the columns that those before do not rebuild up to rounding; the first ``n_sure`` are among them.
-
-    At least one of the others is not, so that whoever asks again and again comes to an end.
-    """
+def _priced(U: FloatArray | Extended) -> tuple[FloatArray, FloatArray]:
+    """ν of unit columns none of which repeats another, beside each of which the others have a price; and ‖w‖."""
     k, m = U.shape
-    Q, inverse = np.zeros((k, m), dtype=np.longdouble), np.zeros((m, m), dtype=np.longdouble)
-    taken: list[int] = []
-    for j in range(m):
-        n = len(taken)
-        inside = Q[:, :n].T @ U[:, j]
-        rest = U[:, j] - Q[:, :n] @ inside
-        again = Q[:, :n].T @ rest  # twice is enough for orthogonality to rounding
-        rest, inside = rest - Q[:, :n] @ again, inside + again
-        weights = inverse[:n, :n] @ inside
-        length = np.sqrt(rest @ rest)
-        is_last = j == m - 1 and n == m - 1
-        if (n < k and j < n_sure) or (length > REDUNDANT * (1.0 + np.abs(weights).sum()) and n < k and not is_last):
-            Q[:, n] = rest / length
-            inverse[:n, n], inverse[n, n] = -weights / length, 1.0 / length
-            taken.append(j)
-    return np.array(taken, dtype=np.intp)
+    prices = np.array([ROUNDING, *PRICES], dtype=U.dtype)[:, None]
+    stack = np.zeros((len(prices), k + m, m), dtype=U.dtype)
+    stack[:, :k], stack[:, k:] = U, prices[:, None] * np.eye(m)
+    if U.dtype == np.float64:
+        inverse = np.linalg.inv(np.linalg.qr(stack, mode="r"))
+    else:
+        inverse = _triangular_inverse(_triangle(stack, m))
+    A = inverse @ np.swapaxes(inverse, 1, 2)  # (G + λ²)⁻¹
+    diagonal = np.einsum("lii->li", A)
+    square = np.maximum(1.0 / diagonal - prices**2, 0.0)
+    dearer = (1.0 + (SPACING / prices[1:]) ** 2) * square[1:]
+    best = (np.argmin(dearer, axis=0) + 1, np.arange(m))
+    weights = np.sqrt(np.maximum((A[best] ** 2).sum(axis=1) / diagonal[best] ** 2 - 1.0, 0.0))
+    is_zero = square[0] <= SPAN_TOLERANCE**2
+    nu = np.where(is_zero, 0.0, np.sqrt(np.minimum(dearer.min(axis=0), 1.0)))
+    return nu.astype(np.float64), np.where(is_zero, 0.0, weights).astype(np.float64)
 
 
-def _of_distinct(U: Extended) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """ν of unit columns none of which repeats another, Σ|w| of each, and r / (1 + Σ|w|)."""
-    m = U.shape[1]
-    inverse = _triangular_inverse(_triangle(np.vstack([U, PRECISION * np.eye(m)]), m))
-    A = inverse @ inverse.T  # (G + ε²)⁻¹
-    square = 1.0 / np.diag(A) - PRECISION**2
-    weights = A / np.diag(A)[:, None]
-    np.fill_diagonal(weights, 0.0)
-    total = np.abs(weights).sum(axis=1)
-    left = np.sqrt(np.maximum(square - PRECISION**2 * np.einsum("ij,ij->i", weights, weights), 0.0)) / (1.0 + total)
-    nu = np.sqrt(np.clip(square, 0.0, 1.0))
-    return nu.astype(np.float64), total.astype(np.float64), left.astype(np.float64)
+def _in_planes(U: FloatArray | Extended) -> npt.NDArray[np.bool_]:
+    """Which columns lie, up to rounding, in the plane of two others that all but coincide."""
+    found = np.zeros(U.shape[1], dtype=bool)
+    cosines = U.T @ U
+    for j, k in np.argwhere(np.triu(np.abs(cosines) > 1.0 - NEAR**2 / 2.0, 1)):
+        across = U[:, k] - cosines[j, k] * U[:, j]
+        distance = np.sqrt(across @ across)
+        if distance <= SAME:
+            continue
+        across /= distance
+        rest = U - np.outer(U[:, j], cosines[j])
+        aside = across @ rest
+        rest -= np.outer(across, aside)
+        weights = np.abs(aside) / distance + np.abs(cosines[j] - cosines[j, k] * aside / distance)
+        is_inside = np.sqrt(np.einsum("ij,ij->j", rest, rest)) <= RELATION * (1.0 + weights)
+        is_inside[[j, k]] = False
+        found |= is_inside
+    return found
 
 
 def _representatives(U: Extended) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
@@ -238,24 +237,29 @@ def _distance(u: Extended, v: Extended) -> float:
 
 
 def _triangle(A: FloatArray | Extended, n: int) -> Extended:
-    """The triangular factor of a tall matrix by Householder reflections in extended precision, its first ``n`` rows."""
-    A = np.array(A, dtype=np.longdouble)
-    for j in range(min(n, A.shape[1])):
-        v = A[j:, j].copy()
-        v[0] += np.copysign(np.sqrt(v @ v), v[0])
-        square = v @ v
-        if square > 0.0:
-            A[j:, j:] -= np.outer(v, (2.0 / square) * (v @ A[j:, j:]))
-    return np.asarray(np.triu(A[:n]))
+    """The triangular factor of a tall matrix by Householder reflections in extended precision, its first ``n`` rows.
+
+    Leading axes are a stack of matrices.
+    """
+    columns = np.array(np.swapaxes(A, -1, -2), dtype=np.longdouble, order="C")
+    for j in range(min(n, columns.shape[-2])):
+        rest = columns[..., j:, j:]
+        v = rest[..., 0, :].copy()
+        norm = np.sqrt((v * v).sum(axis=-1))
+        v[..., 0] += np.copysign(norm, v[..., 0])
+        half = norm * np.abs(v[..., 0])  # of the square of v
+        share = (rest @ v[..., None])[..., 0] / np.where(half > 0.0, half, 1.0)[..., None]
+        rest -= share[..., None] * v[..., None, :]
+    return np.asarray(np.triu(np.swapaxes(columns, -1, -2)[..., :n, :]))
 
 
 def _triangular_inverse(T: Extended) -> Extended:
-    """T⁻¹ of an upper triangular T with no zero on its diagonal, row by row from the last."""
+    """T⁻¹ of an upper triangular T with no zero on its diagonal, row by row from the last; of each T of a stack."""
     inverse = np.zeros_like(T)
-    for i in range(len(T) - 1, -1, -1):
-        inverse[i] = -(T[i, i + 1 :] @ inverse[i + 1 :])
-        inverse[i, i] += 1.0
-        inverse[i] /= T[i, i]
+    for i in range(T.shape[-1] - 1, -1, -1):
+        inverse[..., i, :] = -(T[..., i, None, i + 1 :] @ inverse[..., i + 1 :, :])[..., 0, :]
+        inverse[..., i, i] += 1.0
+        inverse[..., i, :] /= T[..., i, i, None]
     return inverse
 
 

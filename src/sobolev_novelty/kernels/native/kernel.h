@@ -182,8 +182,9 @@ void lower_solve(const double *L, int32_t n, int32_t ld, double *x);
 void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x);
 typedef long double Wide;
 /* The numbers of projection.py, which says what they mean. */
+#define N_PRICES 3
 typedef struct {
-    double gram_is_enough, precision, same, rounding, redundant, large_weight;
+    double gram_is_enough, same, near, relation, rounding, span_tolerance, spacing, large_weight, constant_share, prices[N_PRICES];
 } Rules;
 #define N_RULES (sizeof(Rules) / sizeof(double))
 /* Novelties of m columns. From their Gram matrix (work holds novelty_work(m) doubles; 1 where that is not accurate enough, else

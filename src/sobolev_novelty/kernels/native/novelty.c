@@ -304,7 +304,7 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
 }
 
 /* Whether beside the constant so little is left of a column of this length that it is rounding. */
-static int is_constant(double left, double length, const Rules *rules) { return left <= rules->rounding * length; }
+static int is_constant(double left, double length, const Rules *rules) { return left <= rules->constant_share * length; }
 
 /* The Gram matrix of what is left beside the first column; 1 where that is too coarse. */
 static int gram_beside_first(double *gram, int32_t m, const Rules *rules) {
