@@ -78,76 +78,88 @@ static Wide dot(const Wide *x, const Wide *y, int64_t n) {
     return sum;
 }
 
-/* One reflection that takes column x of n rows to its first row; the same for the others, stride apart. */
-static void reflect(Wide *x, int64_t n, int64_t stride, int32_t n_others) {
-    Wide norm = sqrtl(dot(x, x, n)), square;
-    x[0] += copysignl(norm, x[0]);
-    square = dot(x, x, n);
-    if (!(square > 0.0)) return;
-    for (int32_t k = 1; k <= n_others; k++) {
-        Wide *y = x + k * stride, share = 2.0 / square * dot(x, y, n);
-        for (int64_t i = 0; i < n; i++) y[i] -= share * x[i];
+/* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. Column j of B is zero after its row last[j], where last
+ * is given. B is used up. */
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m, const int32_t *last) {
+    for (int32_t j = 0; j < m && !should_stop(); j++) {
+        if (last) n = last[j] + 1;
+        Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
+        if (!(tail > 0.0)) continue;
+        Wide first = head + copysignl(norm, head), twice = 2.0 / (first * first + tail);
+        for (int32_t k = j + 1; k < m; k++) {
+            Wide *r = R + (int64_t)k * m + j, *c = B + k * ldb, share = twice * (first * *r + dot(b, c, n));
+            *r -= share * first;
+            for (int64_t i = 0; i < n; i++) c[i] -= share * b[i];
+        }
+        R[(int64_t)j * m + j] = -copysignl(norm, head);
     }
-    x[0] = -copysignl(norm, x[0]);
 }
 
-/* Column k of the columns of [U; price] begins at S + k * rows; S becomes their triangular factor, inverse its inverse by rows. */
-static void priced_inverse(const Wide *U, int32_t m, const int32_t *kept, int32_t n, double price, Wide *S, Wide *inverse) {
-    const int64_t rows = (int64_t)m + n;
+/* inverse, by rows, of the triangular factor of the n kept columns of U (m rows) with n rows below that hold the price on their
+ * diagonal; room holds m n + n n numbers. */
+static void priced_inverse(const Wide *U, int32_t m, const int32_t *kept, int32_t n, double price, Wide *room, Wide *inverse) {
+    Wide *T = room + (int64_t)m * n;
+    memset(T, 0, (size_t)n * (size_t)n * sizeof(Wide));
     for (int32_t k = 0; k < n; k++) {
-        Wide *column = S + k * rows;
-        memcpy(column, U + (int64_t)kept[k] * m, (size_t)m * sizeof(Wide));
-        memset(column + m, 0, (size_t)n * sizeof(Wide));
-        column[m + k] = price;
+        memcpy(room + (int64_t)k * m, U + (int64_t)kept[k] * m, (size_t)m * sizeof(Wide));
+        T[(int64_t)k * n + k] = price;
     }
-    for (int32_t j = 0; j < n && !should_stop(); j++) reflect(S + j * rows + j, rows - j, rows, n - 1 - j);
+    absorb_wide(T, room, m, m, n, kept); /* U is triangular */
     for (int32_t i = n - 1; i >= 0 && !should_stop(); i--) { /* from the last row; row i begins at column i */
-        Wide *row = inverse + (int64_t)i * n, pivot = S[i * rows + i];
-        memset(row, 0, (size_t)n * sizeof(Wide));
+        Wide *row = inverse + (int64_t)i * n, pivot = T[(int64_t)i * n + i];
+        for (int32_t j = i; j < n; j++) row[j] = j == i;
         for (int32_t k = i + 1; k < n; k++) {
-            Wide t = S[k * rows + i];
+            Wide t = T[(int64_t)k * n + i];
             for (int32_t j = k; j < n; j++) row[j] -= t * inverse[(int64_t)k * n + j];
         }
-        row[i] += 1.0;
         for (int32_t j = i; j < n; j++) row[j] /= pivot;
     }
 }
 
-/* |w| of the weights that rebuild column i, from the inverse of the triangular factor. */
-static Wide size_of_weights(const Wide *inverse, int32_t n, int32_t i) {
+/* |w|^2 of the weights that rebuild column i, from the inverse of the triangular factor. */
+static Wide square_of_weights(const Wide *inverse, int32_t n, int32_t i) {
     Wide squares = 0.0, own = dot(inverse + (int64_t)i * n + i, inverse + (int64_t)i * n + i, n - i);
     for (int32_t j = 0; j < n; j++) {
         int32_t from = i > j ? i : j;
         Wide product = j == i ? 0.0 : dot(inverse + (int64_t)i * n + from, inverse + (int64_t)j * n + from, n - from) / own;
         squares += product * product;
     }
-    return sqrtl(squares);
+    return squares;
 }
 
-/* nu of the n kept columns, none of which repeats another, and the size of their weights; room holds 3 m m numbers. */
-static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n, const Rules *rules, Wide *room, Wide *square,
-                        Wide *weights) {
-    const double *prices = rules->prices;
-    const Wide inside = (Wide)rules->span_tolerance * rules->span_tolerance, ratio = prices[0] / rules->rounding;
+/* 1 / ((G + price^2)^-1)_ii of column i, from the inverse of the triangular factor. */
+static Wide priced_square(const Wide *inverse, int32_t n, int32_t i) {
+    const Wide *row = inverse + (int64_t)i * n + i;
+    return 1.0 / dot(row, row, n - i);
+}
+
+/* nu^2 of the n kept columns, none of which repeats another; room holds 3 m m numbers. 1 where may_leave and weights are large. */
+static int of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n, const Rules *rules, const uint8_t *is_zero, Wide *room,
+                       Wide *square, int may_leave) {
+    const Wide inside = (Wide)rules->span_tolerance * rules->span_tolerance, large = (Wide)rules->large_weight * rules->large_weight;
+    const Wide ratio = rules->prices[0] / rules->rounding;
     Wide *inverse = room + 2 * (int64_t)m * m, smallest = INFINITY;
-    for (int32_t i = 0; i < n; i++) square[i] = INFINITY, weights[i] = 0.0;
+    for (int32_t i = 0; i < n; i++) square[i] = INFINITY;
     for (int p = N_PRICES - 1; p >= 0 && !should_stop(); p--) {
-        Wide price = (Wide)prices[p] * prices[p], dearer = 1.0 + (Wide)rules->spacing * rules->spacing / price, trace = 0.0;
-        priced_inverse(U, m, kept, n, prices[p], room, inverse);
+        Wide price = (Wide)rules->prices[p] * rules->prices[p], dearer = 1.0 + (Wide)rules->spacing * rules->spacing / price, trace = 0.0;
+        priced_inverse(U, m, kept, n, rules->prices[p], room, inverse);
+        for (int32_t i = 0; i < n; i++) trace += 1.0 / priced_square(inverse, n, i);
         for (int32_t i = 0; i < n; i++) {
-            Wide diagonal = dot(inverse + (int64_t)i * n + i, inverse + (int64_t)i * n + i, n - i);
-            Wide found = fmaxl(1.0 / diagonal - price, 0.0);
-            smallest = fminl(smallest, found), trace += diagonal;
-            if (dearer * found < square[i]) square[i] = dearer * found, weights[i] = size_of_weights(inverse, n, i);
+            Wide own = priced_square(inverse, n, i), found = fmaxl(own - price, 0.0);
+            smallest = fminl(smallest, found);
+            if (!(dearer * found < square[i])) continue;
+            square[i] = dearer * found;
+            /* trace * own is more than the square of the weights; what lower prices make of them is larger still */
+            if (may_leave && !is_zero[kept[i]] && trace * own > large && square_of_weights(inverse, n, i) > large) return 1;
         }
-        if (price * trace < 1e-12) return; /* the columns are so independent that no lower price would change a digit */
+        if (price * trace < 1e-12) return 0; /* the columns are so independent that no lower price would change a digit */
     }
-    if (smallest > inside * (1.0 + ratio * ratio)) return; /* nothing can be inside at the price of rounding */
+    /* What is inside at the price of rounding is not far outside at the others. */
+    if (!(smallest <= inside * (1.0 + ratio * ratio))) return 0;
     priced_inverse(U, m, kept, n, rules->rounding, room, inverse);
-    for (int32_t i = 0; i < n; i++) {
-        Wide diagonal = dot(inverse + (int64_t)i * n + i, inverse + (int64_t)i * n + i, n - i);
-        if (1.0 / diagonal - (Wide)rules->rounding * rules->rounding <= inside) square[i] = weights[i] = 0.0;
-    }
+    for (int32_t i = 0; i < n; i++)
+        if (priced_square(inverse, n, i) - (Wide)rules->rounding * rules->rounding <= inside) square[i] = 0.0;
+    return 0;
 }
 
 /* Mark the columns that lie, up to rounding, in the plane of two others that all but coincide; room holds 2 m numbers. */
@@ -195,10 +207,10 @@ static int32_t representatives(const Wide *U, int32_t m, int32_t *kept, int32_t 
     return n_first;
 }
 
-/* 0, 1 where the weights are so large that R should have been found in extended precision, -1 without memory. */
-int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *nu, double *lengths) {
+/* 0, -1 without memory; 1 where is_rounded and the weights are so large that R should be found in extended precision first. */
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, int is_rounded, double *nu, double *lengths) {
     const size_t size = (size_t)m * (size_t)m;
-    Wide *U = malloc((4 * size + 2 * (size_t)m + 1) * sizeof(Wide)), *square = U + 4 * size, *weights = square + m;
+    Wide *U = malloc((4 * size + (size_t)m + 1) * sizeof(Wide));
     int32_t *kept = calloc((size_t)m + 1, sizeof *kept), n = 0;
     uint8_t *is_zero = calloc((size_t)m + 1, 1);
     int are_large = 0;
@@ -217,30 +229,13 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
     }
     if (n == 1) nu[kept[0]] = 1.0; /* a term alone, whatever rounding says of its unit length */
     if (n > 1) {
-        mark_in_planes(U, m, kept, n, rules, square, is_zero);
+        mark_in_planes(U, m, kept, n, rules, U + size, is_zero);
         n = representatives(U, m, kept, n, rules, is_zero);
-        of_distinct(U, m, kept, n, rules, U + size, square, weights);
-        for (int32_t i = 0; i < n; i++) {
-            if (is_zero[kept[i]]) continue;
-            nu[kept[i]] = (double)sqrtl(fminl(square[i], 1.0));
-            are_large |= weights[i] > rules->large_weight;
-        }
+        Wide *square = U + 4 * size;
+        are_large = of_distinct(U, m, kept, n, rules, is_zero, U + size, square, is_rounded);
+        for (int32_t i = 0; i < n && !are_large; i++)
+            if (!is_zero[kept[i]]) nu[kept[i]] = (double)sqrtl(fminl(square[i], 1.0));
     }
     free(U), free(kept), free(is_zero);
     return are_large;
-}
-
-/* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. B is used up. */
-void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m) {
-    for (int32_t j = 0; j < m && !should_stop(); j++) {
-        Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
-        if (!(tail > 0.0)) continue;
-        Wide first = head + copysignl(norm, head), square = first * first + tail;
-        for (int32_t k = j + 1; k < m; k++) {
-            Wide *r = R + (int64_t)k * m + j, *c = B + k * ldb, share = 2.0 / square * (first * *r + dot(b, c, n));
-            *r -= share * first;
-            for (int64_t i = 0; i < n; i++) c[i] -= share * b[i];
-        }
-        R[(int64_t)j * m + j] = -copysignl(norm, head);
-    }
 }

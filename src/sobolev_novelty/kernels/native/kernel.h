@@ -191,8 +191,8 @@ typedef struct {
  * work begins with the lower triangle of its normalised factor), or from a triangular factor, column-major. */
 size_t novelty_work(int32_t m);
 int novelty_from_gram(const double *G, int32_t m, const Rules *, double *nu, double *work);
-int novelty_from_triangle(const Wide *R, int32_t m, const Rules *, double *nu, double *lengths);
-void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m);
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *, int is_rounded, double *nu, double *lengths);
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m, const int32_t *last);
 
 /* drivers */
 typedef struct {
