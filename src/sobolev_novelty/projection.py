@@ -4,24 +4,33 @@ Notation
 --------
 ``Psi``  signatures, (p, m);  ``l_i`` their lengths;  ``U`` the normalised columns u_i;  ``G = UᵀU``
 ``R``    an upper triangular (or any) matrix with RᵀR = ΨᵀΨ: it has the geometry of Ψ in m rows instead of p
-``w``    weights with which the other columns rebuild one;  ``r`` the length of what is left
+``w``    weights with which the other columns rebuild one
 ``nu``   the novelties, ν_i² = 1/(G⁻¹)_ii = 1 − ‖P₋ᵢu_i‖²
 
 Only ``R`` is needed. R factors of row blocks combine (:func:`combine`), so chunks, files and clusters share this code.
 Squaring loses half of the digits, so a Gram matrix is used only where every ν is above :data:`GRAM_IS_ENOUGH`; below it
 a QR factorisation of Ψ itself decides.
 
-**Rounding.** A signature is known to a share ε = :data:`PRECISION` of its length, so a weight costs as much:
+**Rounding.** Terms that all but repeat each other are told apart by large weights, which make much of the last digits.
+So weights have a price λ:
 
-.. math:: \nu_i^2 = \min_w \|u_i - \sum w_j u_j\|^2 + \varepsilon^2\|w\|^2
-          = 1/[(G + \varepsilon^2 I)^{-1}]_{ii} - \varepsilon^2
+.. math:: J_i(\lambda) = \min_w \|u_i - \sum w_j u_j\|^2 + \lambda^2\|w\|^2
+          = 1/[(G + \lambda^2 I)^{-1}]_{ii} - \lambda^2, \qquad \nu_i^2 = \min_\lambda\, (1 + \eta^2/\lambda^2)\, J_i(\lambda)
 
-For terms that a person would tell apart the price is nothing. Where terms all but repeat each other it keeps the
-difference of two roundings from passing for a direction of its own, and because a further column may always be given
-the weight 0, it leaves the theorem intact that a further term never raises ν. Columns that agree to
-:data:`SAME` are one column, and have ν = 0; so has a term that is rebuilt up to what rounding leaves,
-r ≤ :data:`ROUNDING` · (1 + Σ|w|). Large weights multiply the rounding of the factorisation itself, so it is then done
-in extended precision.
+with λ among :data:`PRICES`. The lowest one follows near repetitions; the higher ones leave digits to the terms beside a
+redundant one, whose rounding η = :data:`SPACING` would pass for a direction where weights are cheap: the factor takes
+what such a direction could gain. Where the signatures are far from dependent all of this changes no digit. Further,
+
+- columns that agree to :data:`SAME` are one column, the first of them, and have ν = 0;
+- ν_i = 0 where the term is rebuilt: √J_i(:data:`ROUNDING`) ≤ :data:`SPAN_TOLERANCE`;
+- ν_i = 0 where it lies, up to rounding, in the plane of two others that all but coincide, however large the weights:
+  what is left of it is at most :data:`RELATION` · (1 + Σ|w|). So ``b`` is 0 beside ``a`` and ``a + 1e-10*b``.
+
+A term appended to a list never raises a novelty: in each minimum it may be given the weight 0, and it takes no plane away.
+(Put before a column that it repeats to :data:`SAME` it stands for that one, and moves the others by this times their
+weights.) A relation between four or more terms that needs weights above SPAN_TOLERANCE / ROUNDING = 1000 is not called
+exact: its terms have ν = :data:`PRECISION` · ‖w‖. Where weights are large the factorisation is repeated in extended
+precision.
 """
 
 from __future__ import annotations
@@ -38,20 +47,22 @@ from sobolev_novelty.data import FloatArray
 TAU_ID = float(1.0 / np.sqrt(10.0))
 #: Above this novelty the Gram matrix gives ν to better than 1e-12; below it, QR.
 GRAM_IS_ENOUGH = 0.03
-#: ε, the price of a weight.
+#: The lowest price of a weight: a signature is known to about this share of its length.
 PRECISION = 3e-13
+#: λ, all prices at which novelty is worked out.
+PRICES = (PRECISION, 1e-11, 1e-9)
+#: η, the rounding of a unit column.
+SPACING = 1e-16
 #: Unit columns nearer than this are the same.
 SAME = 1e-13
-#: What evaluating terms leaves of an exact relation between them, for each unit of weight.
+#: The price of a weight where it is asked whether a term is rebuilt: what evaluating terms leaves of a relation.
 ROUNDING = 1e-15
-PRICES = (PRECISION, 1e-11, 1e-9)
-SPACING = 1e-16
-NEAR = 1e-2
-RELATION = 5e-15
-#: Of a relation that holds to this, one column is left out, so that its rounding does not pass for a direction.
-REDUNDANT = 2e-15
 #: What a unit column leaves outside a span, at most, where it counts as inside.
 SPAN_TOLERANCE = 1e-12
+#: Two unit columns nearer than this span a plane that is known from their difference.
+NEAR = 1e-2
+#: What is left beside such a plane, for each unit of weight, of a column that lies in it.
+RELATION = 5e-15
 #: Weights above this ask for extended precision.
 LARGE_WEIGHT = 1e5
 
@@ -177,7 +188,7 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
 
 
 def _priced(U: FloatArray | Extended) -> tuple[FloatArray, FloatArray]:
-    """ν of unit columns none of which repeats another, beside each of which the others have a price; and ‖w‖."""
+    """ν of unit columns none of which repeats another, and ‖w‖, 0 where ν is."""
     k, m = U.shape
     prices = np.array([ROUNDING, *PRICES], dtype=U.dtype)[:, None]
     stack = np.zeros((len(prices), k + m, m), dtype=U.dtype)
