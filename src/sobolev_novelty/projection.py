@@ -15,7 +15,8 @@ a QR factorisation of Ψ itself decides.
 So weights have a price λ:
 
 .. math:: J_i(\lambda) = \min_w \|u_i - \sum w_j u_j\|^2 + \lambda^2\|w\|^2
-          = 1/[(G + \lambda^2 I)^{-1}]_{ii} - \lambda^2, \qquad \nu_i^2 = \min_\lambda\, (1 + \eta^2/\lambda^2)\, J_i(\lambda)
+          = 1/[(G + \lambda^2 I)^{-1}]_{ii} - \lambda^2, \qquad
+          \nu_i^2 = \min_\lambda\, (1 + \eta^2/\lambda^2)\, J_i(\lambda)
 
 with λ among :data:`PRICES`. The lowest one follows near repetitions; the higher ones leave digits to the terms beside a
 redundant one, whose rounding η = :data:`SPACING` would pass for a direction where weights are cheap: the factor takes
@@ -26,11 +27,11 @@ what such a direction could gain. Where the signatures are far from dependent al
 - ν_i = 0 where it lies, up to rounding, in the plane of two others that all but coincide, however large the weights:
   what is left of it is at most :data:`RELATION` · (1 + Σ|w|). So ``b`` is 0 beside ``a`` and ``a + 1e-10*b``.
 
-A term appended to a list never raises a novelty: in each minimum it may be given the weight 0, and it takes no plane away.
-(Put before a column that it repeats to :data:`SAME` it stands for that one, and moves the others by this times their
-weights.) A relation between four or more terms that needs weights above SPAN_TOLERANCE / ROUNDING = 1000 is not called
-exact: its terms have ν = :data:`PRECISION` · ‖w‖. Where weights are large the factorisation is repeated in extended
-precision.
+A term appended to a list never raises a novelty: in each minimum it may be given the weight 0, and it takes no plane
+away. (Put before a column that it repeats to :data:`SAME` it stands for that one, and moves the others by this times
+their weights.) A relation between four or more terms that needs weights above SPAN_TOLERANCE / ROUNDING = 1000 is not
+called exact: its terms have ν = :data:`PRECISION` · ‖w‖. Where weights are large the factorisation is repeated in
+extended precision.
 """
 
 from __future__ import annotations
@@ -190,7 +191,7 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
 def _priced(U: FloatArray | Extended) -> tuple[FloatArray, FloatArray]:
     """ν of unit columns none of which repeats another, and ‖w‖, 0 where ν is."""
     k, m = U.shape
-    prices = np.array([ROUNDING, *PRICES], dtype=U.dtype)[:, None]
+    prices = np.array([ROUNDING, *PRICES], dtype=np.longdouble)[:, None]
     stack = np.zeros((len(prices), k + m, m), dtype=U.dtype)
     stack[:, :k], stack[:, k:] = U, prices[:, None] * np.eye(m)
     if U.dtype == np.float64:
