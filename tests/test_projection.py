@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from reference import reference_novelty
 from sobolev_novelty.projection import (
     GRAM_IS_ENOUGH,
+    PRECISION,
     TAU_ID,
     combine,
     conditional_residuals,
@@ -173,6 +174,15 @@ def test_a_three_way_dependency_with_a_small_weight_is_found(small: float) -> No
     found = residuals(np.stack([a, a + small * b, b, c], axis=1)).nu
     assert found[:3].tolist() == [0.0, 0.0, 0.0]
     np.testing.assert_allclose(found[3], reference_novelty(np.stack([a, b, c], axis=1))[2], rtol=0.0, atol=1e-10)
+
+
+@pytest.mark.parametrize("small", [1e-2, 1e-4, 1e-6, 1e-8])
+def test_a_four_way_dependency_costs_no_more_than_its_weights(small: float) -> None:
+    a, b, c, d = random_columns(4)
+    found = residuals(np.stack([a, a + small * (b + c), b, c, d], axis=1)).nu
+    assert found[:2].tolist() == [0.0, 0.0]
+    assert (found[2:4] <= 3.0 * PRECISION / small).all()
+    np.testing.assert_allclose(found[4], reference_novelty(np.stack([a, b, c, d], axis=1))[3], rtol=0.0, atol=1e-10)
 
 
 @pytest.mark.parametrize("distance", [10.0**-k for k in range(3, 11)])

@@ -4,24 +4,34 @@ Notation
 --------
 ``Psi``  signatures, (p, m);  ``l_i`` their lengths;  ``U`` the normalised columns u_i;  ``G = UᵀU``
 ``R``    an upper triangular (or any) matrix with RᵀR = ΨᵀΨ: it has the geometry of Ψ in m rows instead of p
-``w``    weights with which the other columns rebuild one;  ``r`` the length of what is left
+``w``    weights with which the other columns rebuild one
 ``nu``   the novelties, ν_i² = 1/(G⁻¹)_ii = 1 − ‖P₋ᵢu_i‖²
 
 Only ``R`` is needed. R factors of row blocks combine (:func:`combine`), so chunks, files and clusters share this code.
 Squaring loses half of the digits, so a Gram matrix is used only where every ν is above :data:`GRAM_IS_ENOUGH`; below it
 a QR factorisation of Ψ itself decides.
 
-**Rounding.** A signature is known to a share ε = :data:`PRECISION` of its length, so a weight costs as much:
+**Rounding.** Terms that all but repeat each other are told apart by large weights, which make much of the last digits.
+So weights have a price λ:
 
-.. math:: \nu_i^2 = \min_w \|u_i - \sum w_j u_j\|^2 + \varepsilon^2\|w\|^2
-          = 1/[(G + \varepsilon^2 I)^{-1}]_{ii} - \varepsilon^2
+.. math:: J_i(\lambda) = \min_w \|u_i - \sum w_j u_j\|^2 + \lambda^2\|w\|^2
+          = 1/[(G + \lambda^2 I)^{-1}]_{ii} - \lambda^2, \qquad
+          \nu_i^2 = \min_\lambda\, (1 + \eta^2/\lambda^2)\, J_i(\lambda)
 
-For terms that a person would tell apart the price is nothing. Where terms all but repeat each other it keeps the
-difference of two roundings from passing for a direction of its own, and because a further column may always be given
-the weight 0, it leaves the theorem intact that a further term never raises ν. Columns that agree to
-:data:`SAME` are one column, and have ν = 0; so has a term that is rebuilt up to what rounding leaves,
-r ≤ :data:`ROUNDING` · (1 + Σ|w|). Large weights multiply the rounding of the factorisation itself, so it is then done
-in extended precision.
+with λ among :data:`PRICES`. The lowest one follows near repetitions; the higher ones leave digits to the terms beside a
+redundant one, whose rounding η = :data:`SPACING` would pass for a direction where weights are cheap: the factor takes
+what such a direction could gain. Where the signatures are far from dependent all of this changes no digit. Further,
+
+- columns that agree to :data:`SAME` are one column, the first of them, and have ν = 0;
+- ν_i = 0 where the term is rebuilt: √J_i(:data:`ROUNDING`) ≤ :data:`SPAN_TOLERANCE`;
+- ν_i = 0 where it lies, up to rounding, in the plane of two others that all but coincide, however large the weights:
+  what is left of it is at most :data:`RELATION` · (1 + Σ|w|). So ``b`` is 0 beside ``a`` and ``a + 1e-10*b``.
+
+A term appended to a list never raises a novelty: in each minimum it may be given the weight 0, and it takes no plane
+away. (Put before a column that it repeats to :data:`SAME` it stands for that one, and moves the others by this times
+their weights.) A relation between four or more terms that needs weights above SPAN_TOLERANCE / ROUNDING = 1000 is not
+called exact: its terms have ν = :data:`PRECISION` · ‖w‖. Where weights are large the factorisation is repeated in
+extended precision.
 """
 
 from __future__ import annotations
@@ -38,16 +48,22 @@ from sobolev_novelty.data import FloatArray
 TAU_ID = float(1.0 / np.sqrt(10.0))
 #: Above this novelty the Gram matrix gives ν to better than 1e-12; below it, QR.
 GRAM_IS_ENOUGH = 0.03
-#: ε, the price of a weight.
+#: The lowest price of a weight: a signature is known to about this share of its length.
 PRECISION = 3e-13
+#: λ, all prices at which novelty is worked out.
+PRICES = (PRECISION, 1e-11, 1e-9)
+#: η, the rounding of a unit column.
+SPACING = 1e-16
 #: Unit columns nearer than this are the same.
 SAME = 1e-13
-#: What evaluating terms leaves of an exact relation between them, for each unit of weight.
-ROUNDING = 1e-13
-#: Of a relation that holds to this, one column is left out, so that its rounding does not pass for a direction.
-REDUNDANT = 2e-15
+#: The price of a weight where it is asked whether a term is rebuilt: what evaluating terms leaves of a relation.
+ROUNDING = 1e-15
 #: What a unit column leaves outside a span, at most, where it counts as inside.
 SPAN_TOLERANCE = 1e-12
+#: Two unit columns nearer than this span a plane that is known from their difference.
+NEAR = 1e-2
+#: What is left beside such a plane, for each unit of weight, of a column that lies in it.
+RELATION = 5e-15
 #: Weights above this ask for extended precision.
 LARGE_WEIGHT = 1e5
 
@@ -164,58 +180,53 @@ def _novelties(R: FloatArray | Extended) -> tuple[FloatArray, bool]:
     if len(live) < 2:
         nu[live] = 1.0  # a term alone, whatever rounding says of its unit length
         return nu, True
-    U = np.asarray(R, dtype=np.longdouble)[:, live]
-    U /= np.sqrt(np.einsum("ij,ij->j", U, U))
+    U = R[:, live] / np.sqrt(np.einsum("ij,ij->j", R[:, live], R[:, live]))
     kept, is_zero = _representatives(U)
-    while True:
-        nu[live[kept]], total, left = _of_distinct(U[:, kept])
-        is_zero[kept[left <= ROUNDING]] = True
-        is_redundant = left <= REDUNDANT
-        if not is_redundant.any():
-            break
-        # Of a relation the column goes that takes the smallest weights to rebuild: the rest is then best conditioned.
-        order = np.lexsort((-total, is_redundant))
-        kept = kept[np.sort(order[_independent(U[:, kept[order]], int((~is_redundant).sum()))])]
+    is_zero |= _in_planes(U)
+    nu[live[kept]], weights = _priced(U[:, kept])
     nu[live[is_zero]] = 0.0
-    return nu, bool(total.max(initial=0.0) <= LARGE_WEIGHT)
+    return nu, bool((is_zero[kept] | (weights <= LARGE_WEIGHT)).all())
 
 
-def _independent(U: Extended, n_sure: int) -> npt.NDArray[np.intp]:
-    """Places of the columns that those before do not rebuild up to rounding; the first ``n_sure`` are among them.
-
-    At least one of the others is not, so that whoever asks again and again comes to an end.
-    """
+def _priced(U: FloatArray | Extended) -> tuple[FloatArray, FloatArray]:
+    """ν of unit columns none of which repeats another, and ‖w‖, 0 where ν is."""
     k, m = U.shape
-    Q, inverse = np.zeros((k, m), dtype=np.longdouble), np.zeros((m, m), dtype=np.longdouble)
-    taken: list[int] = []
-    for j in range(m):
-        n = len(taken)
-        inside = Q[:, :n].T @ U[:, j]
-        rest = U[:, j] - Q[:, :n] @ inside
-        again = Q[:, :n].T @ rest  # twice is enough for orthogonality to rounding
-        rest, inside = rest - Q[:, :n] @ again, inside + again
-        weights = inverse[:n, :n] @ inside
-        length = np.sqrt(rest @ rest)
-        is_last = j == m - 1 and n == m - 1
-        if (n < k and j < n_sure) or (length > REDUNDANT * (1.0 + np.abs(weights).sum()) and n < k and not is_last):
-            Q[:, n] = rest / length
-            inverse[:n, n], inverse[n, n] = -weights / length, 1.0 / length
-            taken.append(j)
-    return np.array(taken, dtype=np.intp)
+    prices = np.array([ROUNDING, *PRICES], dtype=np.longdouble)[:, None]
+    stack = np.zeros((len(prices), k + m, m), dtype=U.dtype)
+    stack[:, :k], stack[:, k:] = U, prices[:, None] * np.eye(m)
+    if U.dtype == np.float64:
+        inverse = np.linalg.inv(np.linalg.qr(stack, mode="r"))
+    else:
+        inverse = _triangular_inverse(_triangle(stack, m))
+    A = inverse @ np.swapaxes(inverse, 1, 2)  # (G + λ²)⁻¹
+    diagonal = np.einsum("lii->li", A)
+    square = np.maximum(1.0 / diagonal - prices**2, 0.0)
+    dearer = (1.0 + (SPACING / prices[1:]) ** 2) * square[1:]
+    best = (np.argmin(dearer, axis=0) + 1, np.arange(m))
+    weights = np.sqrt(np.maximum((A[best] ** 2).sum(axis=1) / diagonal[best] ** 2 - 1.0, 0.0))
+    is_zero = square[0] <= SPAN_TOLERANCE**2
+    nu = np.where(is_zero, 0.0, np.sqrt(np.minimum(dearer.min(axis=0), 1.0)))
+    return nu.astype(np.float64), np.where(is_zero, 0.0, weights).astype(np.float64)
 
 
-def _of_distinct(U: Extended) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """ν of unit columns none of which repeats another, Σ|w| of each, and r / (1 + Σ|w|)."""
-    m = U.shape[1]
-    inverse = _triangular_inverse(_triangle(np.vstack([U, PRECISION * np.eye(m)]), m))
-    A = inverse @ inverse.T  # (G + ε²)⁻¹
-    square = 1.0 / np.diag(A) - PRECISION**2
-    weights = A / np.diag(A)[:, None]
-    np.fill_diagonal(weights, 0.0)
-    total = np.abs(weights).sum(axis=1)
-    left = np.sqrt(np.maximum(square - PRECISION**2 * np.einsum("ij,ij->i", weights, weights), 0.0)) / (1.0 + total)
-    nu = np.sqrt(np.clip(square, 0.0, 1.0))
-    return nu.astype(np.float64), total.astype(np.float64), left.astype(np.float64)
+def _in_planes(U: FloatArray | Extended) -> npt.NDArray[np.bool_]:
+    """Which columns lie, up to rounding, in the plane of two others that all but coincide."""
+    found = np.zeros(U.shape[1], dtype=bool)
+    cosines = U.T @ U
+    for j, k in np.argwhere(np.triu(np.abs(cosines) > 1.0 - NEAR**2 / 2.0, 1)):
+        across = U[:, k] - cosines[j, k] * U[:, j]
+        distance = np.sqrt(across @ across)
+        if distance <= SAME:
+            continue
+        across /= distance
+        rest = U - np.outer(U[:, j], cosines[j])
+        aside = across @ rest
+        rest -= np.outer(across, aside)
+        weights = np.abs(aside) / distance + np.abs(cosines[j] - cosines[j, k] * aside / distance)
+        is_inside = np.sqrt(np.einsum("ij,ij->j", rest, rest)) <= RELATION * (1.0 + weights)
+        is_inside[[j, k]] = False
+        found |= is_inside
+    return found
 
 
 def _representatives(U: Extended) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
@@ -238,24 +249,29 @@ def _distance(u: Extended, v: Extended) -> float:
 
 
 def _triangle(A: FloatArray | Extended, n: int) -> Extended:
-    """The triangular factor of a tall matrix by Householder reflections in extended precision, its first ``n`` rows."""
-    A = np.array(A, dtype=np.longdouble)
-    for j in range(min(n, A.shape[1])):
-        v = A[j:, j].copy()
-        v[0] += np.copysign(np.sqrt(v @ v), v[0])
-        square = v @ v
-        if square > 0.0:
-            A[j:, j:] -= np.outer(v, (2.0 / square) * (v @ A[j:, j:]))
-    return np.asarray(np.triu(A[:n]))
+    """The triangular factor of a tall matrix by Householder reflections in extended precision, its first ``n`` rows.
+
+    Leading axes are a stack of matrices.
+    """
+    columns = np.array(np.swapaxes(A, -1, -2), dtype=np.longdouble, order="C")
+    for j in range(min(n, columns.shape[-2])):
+        rest = columns[..., j:, j:]
+        v = rest[..., 0, :].copy()
+        norm = np.sqrt((v * v).sum(axis=-1))
+        v[..., 0] += np.copysign(norm, v[..., 0])
+        half = norm * np.abs(v[..., 0])  # of the square of v
+        share = (rest @ v[..., None])[..., 0] / np.where(half > 0.0, half, 1.0)[..., None]
+        rest -= share[..., None] * v[..., None, :]
+    return np.asarray(np.triu(np.swapaxes(columns, -1, -2)[..., :n, :]))
 
 
 def _triangular_inverse(T: Extended) -> Extended:
-    """T⁻¹ of an upper triangular T with no zero on its diagonal, row by row from the last."""
+    """T⁻¹ of an upper triangular T with no zero on its diagonal, row by row from the last; of each T of a stack."""
     inverse = np.zeros_like(T)
-    for i in range(len(T) - 1, -1, -1):
-        inverse[i] = -(T[i, i + 1 :] @ inverse[i + 1 :])
-        inverse[i, i] += 1.0
-        inverse[i] /= T[i, i]
+    for i in range(T.shape[-1] - 1, -1, -1):
+        inverse[..., i, :] = -(T[..., i, None, i + 1 :] @ inverse[..., i + 1 :, :])[..., 0, :]
+        inverse[..., i, i] += 1.0
+        inverse[..., i, :] /= T[..., i, i, None]
     return inverse
 
 

@@ -10,16 +10,28 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError
-from sobolev_novelty.geometry import MIN_ROWS, Geometry, n_derivative_rows
+from sobolev_novelty.geometry import CONSTANT_SHARE, MIN_ROWS, Geometry, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
 from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns, no_offers
 from sobolev_novelty.kernels.program import OffsetArray, Programs
-from sobolev_novelty.projection import GRAM_IS_ENOUGH, LARGE_WEIGHT, PRECISION, REDUNDANT, ROUNDING, SAME
+from sobolev_novelty.projection import (
+    GRAM_IS_ENOUGH,
+    LARGE_WEIGHT,
+    NEAR,
+    PRICES,
+    RELATION,
+    ROUNDING,
+    SAME,
+    SPACING,
+    SPAN_TOLERANCE,
+)
 
 #: What novelty is, in the order of `Rules` in kernel.h.
-RULES = np.array([GRAM_IS_ENOUGH, PRECISION, SAME, ROUNDING, REDUNDANT, LARGE_WEIGHT])
+RULES = np.array(
+    [GRAM_IS_ENOUGH, SAME, NEAR, RELATION, ROUNDING, SPAN_TOLERANCE, SPACING, LARGE_WEIGHT, CONSTANT_SHARE, *PRICES]
+)
 
 #: Columns side by side in a panel, as in kernel.h.
 PANEL = 32

@@ -78,59 +78,113 @@ static Wide dot(const Wide *x, const Wide *y, int64_t n) {
     return sum;
 }
 
-/* One reflection that takes column x of n rows to its first row; the same for the others, stride apart. */
-static void reflect(Wide *x, int64_t n, int64_t stride, int32_t n_others) {
-    Wide norm = sqrtl(dot(x, x, n)), square;
-    x[0] += copysignl(norm, x[0]);
-    square = dot(x, x, n);
-    if (!(square > 0.0)) return;
-    for (int32_t k = 1; k <= n_others; k++) {
-        Wide *y = x + k * stride, share = 2.0 / square * dot(x, y, n);
-        for (int64_t i = 0; i < n; i++) y[i] -= share * x[i];
+/* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. Column j of B is zero after its row last[j], where last
+ * is given. B is used up. */
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m, const int32_t *last) {
+    for (int32_t j = 0; j < m && !should_stop(); j++) {
+        if (last) n = last[j] + 1;
+        Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
+        if (!(tail > 0.0)) continue;
+        Wide first = head + copysignl(norm, head), twice = 2.0 / (first * first + tail);
+        for (int32_t k = j + 1; k < m; k++) {
+            Wide *r = R + (int64_t)k * m + j, *c = B + k * ldb, share = twice * (first * *r + dot(b, c, n));
+            *r -= share * first;
+            for (int64_t i = 0; i < n; i++) c[i] -= share * b[i];
+        }
+        R[(int64_t)j * m + j] = -copysignl(norm, head);
     }
-    x[0] = -copysignl(norm, x[0]);
 }
 
-typedef struct {
-    Wide *S, *inverse, *A, *total, *left;
-} Room;
-
-/* The n kept columns of U (m rows): nu, the sum of the weights, and what is left for each unit of weight. */
-static void of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n, const Rules *rules, double *nu, Room room) {
-    const int64_t rows = (int64_t)m + n;
-    const Wide price = (Wide)rules->precision * rules->precision;
+/* inverse, by rows, of the triangular factor of the n kept columns of U (m rows) with n rows below that hold the price on their
+ * diagonal; room holds m n + n n numbers. */
+static void priced_inverse(const Wide *U, int32_t m, const int32_t *kept, int32_t n, double price, Wide *room, Wide *inverse) {
+    Wide *T = room + (int64_t)m * n;
+    memset(T, 0, (size_t)n * (size_t)n * sizeof(Wide));
     for (int32_t k = 0; k < n; k++) {
-        Wide *column = room.S + k * rows;
-        memcpy(column, U + (int64_t)kept[k] * m, (size_t)m * sizeof(Wide));
-        memset(column + m, 0, (size_t)n * sizeof(Wide));
-        column[m + k] = rules->precision;
+        memcpy(room + (int64_t)k * m, U + (int64_t)kept[k] * m, (size_t)m * sizeof(Wide));
+        T[(int64_t)k * n + k] = price;
     }
-    for (int32_t j = 0; j < n && !should_stop(); j++) reflect(room.S + j * rows + j, rows - j, rows, n - 1 - j);
-    /* rows of T^-1, from the last; row i begins at column i */
-    for (int32_t i = n - 1; i >= 0 && !should_stop(); i--) {
-        Wide *row = room.inverse + (int64_t)i * n, pivot = room.S[i * rows + i];
-        memset(row, 0, (size_t)n * sizeof(Wide));
+    absorb_wide(T, room, m, m, n, kept); /* U is triangular */
+    for (int32_t i = n - 1; i >= 0 && !should_stop(); i--) { /* from the last row; row i begins at column i */
+        Wide *row = inverse + (int64_t)i * n, pivot = T[(int64_t)i * n + i];
+        for (int32_t j = i; j < n; j++) row[j] = j == i;
         for (int32_t k = i + 1; k < n; k++) {
-            Wide t = room.S[k * rows + i];
-            for (int32_t j = k; j < n; j++) row[j] -= t * room.inverse[(int64_t)k * n + j];
+            Wide t = T[(int64_t)k * n + i];
+            for (int32_t j = k; j < n; j++) row[j] -= t * inverse[(int64_t)k * n + j];
         }
-        row[i] += 1.0;
         for (int32_t j = i; j < n; j++) row[j] /= pivot;
     }
-    for (int32_t i = 0; i < n && !should_stop(); i++)
-        for (int32_t j = i; j < n; j++)
-            room.A[(int64_t)i * n + j] = room.A[(int64_t)j * n + i] =
-                dot(room.inverse + (int64_t)i * n + j, room.inverse + (int64_t)j * n + j, n - j);
-    for (int32_t i = 0; i < n; i++) {
-        Wide diagonal = room.A[(int64_t)i * n + i], square = 1.0 / diagonal - price, total = 0.0, squares = 0.0;
-        for (int32_t j = 0; j < n; j++) {
-            Wide w = j == i ? 0.0 : room.A[(int64_t)i * n + j] / diagonal;
-            total += fabsl(w), squares += w * w;
-        }
-        room.total[i] = total;
-        room.left[i] = sqrtl(fmaxl(square - price * squares, 0.0)) / (1.0 + total);
-        nu[kept[i]] = (double)sqrtl(fminl(fmaxl(square, 0.0), 1.0));
+}
+
+/* |w|^2 of the weights that rebuild column i, from the inverse of the triangular factor. */
+static Wide square_of_weights(const Wide *inverse, int32_t n, int32_t i) {
+    Wide squares = 0.0, own = dot(inverse + (int64_t)i * n + i, inverse + (int64_t)i * n + i, n - i);
+    for (int32_t j = 0; j < n; j++) {
+        int32_t from = i > j ? i : j;
+        Wide product = j == i ? 0.0 : dot(inverse + (int64_t)i * n + from, inverse + (int64_t)j * n + from, n - from) / own;
+        squares += product * product;
     }
+    return squares;
+}
+
+/* 1 / ((G + price^2)^-1)_ii of column i, from the inverse of the triangular factor. */
+static Wide priced_square(const Wide *inverse, int32_t n, int32_t i) {
+    const Wide *row = inverse + (int64_t)i * n + i;
+    return 1.0 / dot(row, row, n - i);
+}
+
+/* nu^2 of the n kept columns, none of which repeats another; room holds 3 m m numbers. 1 where may_leave and weights are large. */
+static int of_distinct(const Wide *U, int32_t m, const int32_t *kept, int32_t n, const Rules *rules, const uint8_t *is_zero, Wide *room,
+                       Wide *square, int may_leave) {
+    const Wide inside = (Wide)rules->span_tolerance * rules->span_tolerance, large = (Wide)rules->large_weight * rules->large_weight;
+    const Wide ratio = rules->prices[0] / rules->rounding;
+    Wide *inverse = room + 2 * (int64_t)m * m, smallest = INFINITY;
+    for (int32_t i = 0; i < n; i++) square[i] = INFINITY;
+    for (int p = N_PRICES - 1; p >= 0 && !should_stop(); p--) {
+        Wide price = (Wide)rules->prices[p] * rules->prices[p], dearer = 1.0 + (Wide)rules->spacing * rules->spacing / price, trace = 0.0;
+        priced_inverse(U, m, kept, n, rules->prices[p], room, inverse);
+        for (int32_t i = 0; i < n; i++) trace += 1.0 / priced_square(inverse, n, i);
+        for (int32_t i = 0; i < n; i++) {
+            Wide own = priced_square(inverse, n, i), found = fmaxl(own - price, 0.0);
+            smallest = fminl(smallest, found);
+            if (!(dearer * found < square[i])) continue;
+            square[i] = dearer * found;
+            /* trace * own is more than the square of the weights; what lower prices make of them is larger still */
+            if (may_leave && !is_zero[kept[i]] && trace * own > large && square_of_weights(inverse, n, i) > large) return 1;
+        }
+        if (price * trace < 1e-12) return 0; /* the columns are so independent that no lower price would change a digit */
+    }
+    /* What is inside at the price of rounding is not far outside at the others. */
+    if (!(smallest <= inside * (1.0 + ratio * ratio))) return 0;
+    priced_inverse(U, m, kept, n, rules->rounding, room, inverse);
+    for (int32_t i = 0; i < n; i++)
+        if (priced_square(inverse, n, i) - (Wide)rules->rounding * rules->rounding <= inside) square[i] = 0.0;
+    return 0;
+}
+
+/* Mark the columns that lie, up to rounding, in the plane of two others that all but coincide; room holds 2 m numbers. */
+static void mark_in_planes(const Wide *U, int32_t m, const int32_t *live, int32_t n, const Rules *rules, Wide *across, uint8_t *is_zero) {
+    Wide *rest = across + m;
+    for (int32_t j = 0; j < n && !should_stop(); j++)
+        for (int32_t k = j + 1; k < n; k++) {
+            const Wide *u = U + (int64_t)live[j] * m, *v = U + (int64_t)live[k] * m;
+            Wide cosine = dot(u, v, m), distance;
+            if (!(fabsl(cosine) > 1.0 - rules->near * rules->near / 2.0)) continue;
+            for (int32_t r = 0; r < m; r++) across[r] = v[r] - cosine * u[r];
+            distance = sqrtl(dot(across, across, m));
+            if (!(distance > rules->same)) continue;
+            for (int32_t r = 0; r < m; r++) across[r] /= distance;
+            for (int32_t i = 0; i < n; i++) {
+                if (i == j || i == k) continue;
+                const Wide *own = U + (int64_t)live[i] * m;
+                Wide along = dot(u, own, m), aside;
+                for (int32_t r = 0; r < m; r++) rest[r] = own[r] - along * u[r];
+                aside = dot(across, rest, m);
+                for (int32_t r = 0; r < m; r++) rest[r] -= aside * across[r];
+                Wide weights = fabsl(aside) / distance + fabsl(along - cosine * aside / distance);
+                if (sqrtl(dot(rest, rest, m)) <= rules->relation * (1.0 + weights)) is_zero[live[i]] = 1;
+            }
+        }
 }
 
 /* Columns that repeat no earlier one; is_zero marks those that repeat or are repeated. */
@@ -153,73 +207,17 @@ static int32_t representatives(const Wide *U, int32_t m, int32_t *kept, int32_t 
     return n_first;
 }
 
-/* Places (of n, in this order) of the kept columns that those before do not rebuild up to rounding; the first n_sure are among
- * them, and at least one of the others is not. Returns their number. */
-static int32_t independent(const Wide *U, int32_t m, const int32_t *order, int32_t n, int32_t n_sure, double rounding, Room room,
-                           int32_t *taken) {
-    Wide *Q = room.S, *inverse = room.inverse, *inside = room.total, *weights = room.left;
-    int32_t count = 0;
-    for (int32_t j = 0; j < n && !should_stop(); j++) {
-        Wide *q = Q + (int64_t)count * m, total = 0.0;
-        memcpy(q, U + (int64_t)order[j] * m, (size_t)m * sizeof(Wide));
-        memset(inside, 0, (size_t)n * sizeof(Wide));
-        for (int twice = 0; twice < 2; twice++)
-            for (int32_t i = 0; i < count; i++) {
-                Wide part = dot(Q + (int64_t)i * m, q, m);
-                for (int32_t k = 0; k < m; k++) q[k] -= part * Q[(int64_t)i * m + k];
-                inside[i] += part;
-            }
-        for (int32_t i = 0; i < count; i++) {
-            weights[i] = dot(inverse + (int64_t)i * n + i, inside + i, count - i);
-            total += fabsl(weights[i]);
-        }
-        Wide length = sqrtl(dot(q, q, m));
-        int is_last = j == n - 1 && count == n - 1;
-        if (count == m || (j >= n_sure && (!(length > rounding * (1.0 + total)) || is_last))) continue;
-        for (int32_t k = 0; k < m; k++) q[k] /= length;
-        for (int32_t i = 0; i < count; i++) inverse[(int64_t)i * n + count] = -weights[i] / length;
-        inverse[(int64_t)count * n + count] = 1.0 / length;
-        taken[count++] = order[j];
-    }
-    return count;
-}
-
-/* Leave out the redundant ones of the n kept columns; returns how many stay. order and taken hold n places each. */
-static int32_t without_redundant(const Wide *U, int32_t m, int32_t *kept, int32_t n, const Rules *rules, Room room, int32_t *order,
-                                 int32_t *taken) {
-    int32_t n_sure = 0, count;
-    for (int32_t i = 0; i < n; i++)
-        if (!(room.left[i] <= rules->redundant)) order[n_sure++] = i;
-    count = n_sure;
-    for (int32_t i = 0; i < n; i++) {
-        if (!(room.left[i] <= rules->redundant)) continue;
-        int32_t place = count++; /* by falling weights: those that take the smallest to rebuild come last, and go */
-        for (; place > n_sure && room.total[order[place - 1]] < room.total[i]; place--) order[place] = order[place - 1];
-        order[place] = i;
-    }
-    if (n_sure == n) return n;
-    for (int32_t i = 0; i < n; i++) order[i] = kept[order[i]];
-    count = independent(U, m, order, n, n_sure, rules->redundant, room, taken);
-    for (int32_t i = 0; i < count; i++) { /* back into their own order */
-        int32_t place = i;
-        for (; place > 0 && kept[place - 1] > taken[i]; place--) kept[place] = kept[place - 1];
-        kept[place] = taken[i];
-    }
-    return count;
-}
-
-/* 0, 1 where the weights are so large that R should have been found in extended precision, -1 without memory. */
-int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *nu, double *lengths) {
-    const size_t square = (size_t)m * (size_t)m;
-    Wide *U = malloc((5 * square + 2 * (size_t)m + 1) * sizeof(Wide));
-    int32_t *kept = calloc(3 * (size_t)m + 1, sizeof *kept), n = 0;
+/* 0, -1 without memory; 1 where is_rounded and the weights are so large that R should be found in extended precision first. */
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, int is_rounded, double *nu, double *lengths) {
+    const size_t size = (size_t)m * (size_t)m;
+    Wide *U = malloc((4 * size + (size_t)m + 1) * sizeof(Wide));
+    int32_t *kept = calloc((size_t)m + 1, sizeof *kept), n = 0;
     uint8_t *is_zero = calloc((size_t)m + 1, 1);
-    Wide largest = 0.0;
+    int are_large = 0;
     if (!U || !kept || !is_zero) {
         free(U), free(kept), free(is_zero);
         return -1;
     }
-    Room room = {U + square, U + 3 * square, U + 4 * square, U + 5 * square, U + 5 * square + m};
     for (int32_t j = 0; j < m; j++) {
         Wide *u = U + (int64_t)j * m, length;
         memcpy(u, R + (int64_t)j * m, (size_t)m * sizeof(Wide));
@@ -230,34 +228,14 @@ int novelty_from_triangle(const Wide *R, int32_t m, const Rules *rules, double *
         kept[n++] = j;
     }
     if (n == 1) nu[kept[0]] = 1.0; /* a term alone, whatever rounding says of its unit length */
-    n = n > 1 ? representatives(U, m, kept, n, rules, is_zero) : 0;
-    for (int32_t before = n + 1; n > 0 && n < before && !should_stop();) {
-        of_distinct(U, m, kept, n, rules, nu, room);
-        largest = 0.0; /* of the last pass: before it, weights make use of the rounding of redundant columns */
-        for (int32_t i = 0; i < n; i++) {
-            largest = fmaxl(largest, room.total[i]);
-            is_zero[kept[i]] |= room.left[i] <= rules->rounding;
-        }
-        before = n;
-        n = without_redundant(U, m, kept, n, rules, room, kept + m, kept + 2 * m);
+    if (n > 1) {
+        mark_in_planes(U, m, kept, n, rules, U + size, is_zero);
+        n = representatives(U, m, kept, n, rules, is_zero);
+        Wide *square = U + 4 * size;
+        are_large = of_distinct(U, m, kept, n, rules, is_zero, U + size, square, is_rounded);
+        for (int32_t i = 0; i < n && !are_large; i++)
+            if (!is_zero[kept[i]]) nu[kept[i]] = (double)sqrtl(fminl(square[i], 1.0));
     }
-    for (int32_t j = 0; j < m; j++)
-        if (is_zero[j]) nu[j] = 0.0;
     free(U), free(kept), free(is_zero);
-    return largest > rules->large_weight;
-}
-
-/* R (m x m, column-major) takes up n rows of the m columns of B, ldb apart. B is used up. */
-void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m) {
-    for (int32_t j = 0; j < m && !should_stop(); j++) {
-        Wide *b = B + j * ldb, head = R[(int64_t)j * m + j], tail = dot(b, b, n), norm = sqrtl(head * head + tail);
-        if (!(tail > 0.0)) continue;
-        Wide first = head + copysignl(norm, head), square = first * first + tail;
-        for (int32_t k = j + 1; k < m; k++) {
-            Wide *r = R + (int64_t)k * m + j, *c = B + k * ldb, share = 2.0 / square * (first * *r + dot(b, c, n));
-            *r -= share * first;
-            for (int64_t i = 0; i < n; i++) c[i] -= share * b[i];
-        }
-        R[(int64_t)j * m + j] = -copysignl(norm, head);
-    }
+    return are_large;
 }

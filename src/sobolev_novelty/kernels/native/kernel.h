@@ -182,16 +182,17 @@ void lower_solve(const double *L, int32_t n, int32_t ld, double *x);
 void cholesky_solve(const double *L, int32_t n, int32_t ld, double *x);
 typedef long double Wide;
 /* The numbers of projection.py, which says what they mean. */
+#define N_PRICES 3
 typedef struct {
-    double gram_is_enough, precision, same, rounding, redundant, large_weight;
+    double gram_is_enough, same, near, relation, rounding, span_tolerance, spacing, large_weight, constant_share, prices[N_PRICES];
 } Rules;
 #define N_RULES (sizeof(Rules) / sizeof(double))
 /* Novelties of m columns. From their Gram matrix (work holds novelty_work(m) doubles; 1 where that is not accurate enough, else
  * work begins with the lower triangle of its normalised factor), or from a triangular factor, column-major. */
 size_t novelty_work(int32_t m);
 int novelty_from_gram(const double *G, int32_t m, const Rules *, double *nu, double *work);
-int novelty_from_triangle(const Wide *R, int32_t m, const Rules *, double *nu, double *lengths);
-void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m);
+int novelty_from_triangle(const Wide *R, int32_t m, const Rules *, int is_rounded, double *nu, double *lengths);
+void absorb_wide(Wide *R, Wide *B, int64_t ldb, int64_t n, int32_t m, const int32_t *last);
 
 /* drivers */
 typedef struct {

@@ -296,7 +296,7 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
             for (int64_t k = 0; k < p->n_segments && !should_stop(); k++) {
                 int64_t size = n - i < CHUNK ? n - i : CHUNK;
                 fill_chunk(p, k, i, size, W);
-                if (wide) absorb_wide(wide, W, CHUNK, size, p->m);
+                if (wide) absorb_wide(wide, W, CHUNK, size, p->m, NULL);
                 else call->hot->absorb(own->R, own->B, CHUNK, size, p->m);
             }
     }
@@ -304,7 +304,7 @@ static int triangle_of_blocks(Candidate *p, Wide *wide, Wide *W) {
 }
 
 /* Whether beside the constant so little is left of a column of this length that it is rounding. */
-static int is_constant(double left, double length, const Rules *rules) { return left <= rules->rounding * length; }
+static int is_constant(double left, double length, const Rules *rules) { return left <= rules->constant_share * length; }
 
 /* The Gram matrix of what is left beside the first column; 1 where that is too coarse. */
 static int gram_beside_first(double *gram, int32_t m, const Rules *rules) {
@@ -349,11 +349,11 @@ static int by_triangle(Candidate *p, double *nu, double *lengths) {
     if (!wide) return -1;
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) wide[j * n + i] = i <= j ? own->R[i * n + j] : 0.0;
-    int result = novelty_from_triangle(wide, (int32_t)n, rules, nu, lengths);
+    int result = novelty_from_triangle(wide, (int32_t)n, rules, 1, nu, lengths);
     if (result == 1) {
         result = triangle_of_blocks(p, wide, wide + m * m);
         if (!result && n < m) triangle_beside_first(NULL, wide, p->m, rules);
-        if (!result) result = novelty_from_triangle(wide, (int32_t)n, rules, nu, lengths);
+        if (!result) result = novelty_from_triangle(wide, (int32_t)n, rules, 0, nu, lengths);
     }
     free(wide);
     return result < 0 ? -1 : 0;
