@@ -16,6 +16,8 @@ from sobolev_novelty.geometry import check_order
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.peers import ACCEPTED, from_model, is_model
 
+#: With more inputs than this, those that an equation does not use are left out of its derivatives.
+MANY_INPUTS = 100
 #: Names of the columns of a table with one column and no names.
 _UNNAMED = ("x0",)
 
@@ -93,6 +95,21 @@ def evaluate(expression: Any, X: Any) -> FloatArray:
     """
     sample = as_sample(X)
     return np.asarray(derivatives([as_expression(expression, sample.names)], sample, order=0)[0, 0])
+
+
+def on_own_inputs(expressions: Sequence[Expression], sample: Sample) -> Sample:
+    """Of many inputs only those that the expressions use, for all slopes along the others are zero; of few, all.
+
+    Examples
+    --------
+    >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2)))).names
+    ('x0', 'x1')
+    >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2000)))).names
+    ('x1',)
+    """
+    if sample.n_features <= MANY_INPUTS:
+        return sample
+    return sample.features({name for expression in expressions for name in expression.variables})
 
 
 def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 1, *, n_threads: int = 1) -> FloatArray:

@@ -86,7 +86,8 @@ def usable_columns(
 def sample_of(table: Table, names: Sequence[str]) -> Sample:
     """These columns as a sample; an error names an entry that is not a number."""
     if table.not_numeric().isdisjoint(names):
-        values = table.frame.loc[:, list(names)].to_numpy(dtype=np.float64, na_value=np.nan).T
+        frame = table.frame if tuple(names) == table.columns else table.frame.loc[:, list(names)]
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan).T
     else:
         values = np.stack([table.numbers(name) for name in names])
     return Sample(np.ascontiguousarray(values), tuple(names))

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.evaluation import derivatives, on_own_inputs
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
@@ -172,19 +172,20 @@ def term_verdicts(
     if found.status is not Status.OK:
         return (NO_VERDICT,) * len(terms)
     expressions = [term.expression for term in terms]
-    rows = derivatives(expressions, sample, 1)
+    own = on_own_inputs(expressions, sample)
+    rows = derivatives(expressions, own, 1)
     used = np.isfinite(rows).all(axis=(0, 1))
     columns = rows[:, 0, used]
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used], sample.scales())
+    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used], own.scales())
     if y is None:
         with np.errstate(over="ignore"):
             prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
         return _without_target(found.nu, prediction, resting, is_resolved, tau)
     target, unit = _of_order_one(y[used])
     fit = fit_columns(columns, target, w, None if variance is None else variance / unit**2)
-    bits = constant_bits(expressions, sample.rows(np.flatnonzero(used)), fit)
+    bits = constant_bits(expressions, own.rows(np.flatnonzero(used)), fit)
     refitted = fit_columns(columns, fit.coefficients @ columns, w)
     common = _without_target(found.nu, refitted, resting, is_resolved, tau)
     return _shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted)
