@@ -11,7 +11,7 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression
+from sobolev_novelty.evaluation import as_expression, on_own_inputs
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
 from sobolev_novelty.peers import is_model
@@ -142,13 +142,15 @@ def evaluated(
         return _along_data(candidates, sample, geometry, with_triangles)
     places: dict[Expression, int] = {}
     members = [places.setdefault(term, len(places)) for terms in candidates for term in terms]
+    own = on_own_inputs(list(places), sample)
     return kernels.novelties(
-        kernels.compile_programs(list(places), sample.names),
+        kernels.compile_programs(list(places), own.names),
         np.cumsum([0, *map(len, candidates)], dtype=np.int64),
-        sample.X,
+        own.X,
         members=np.array(members, dtype=np.int64),
         geometry=geometry,
-        scales=geometry.scales(sample),
+        scales=geometry.scales(own),
+        n_features=sample.n_features,
         with_triangles=with_triangles,
         n_threads=n_jobs,
     )

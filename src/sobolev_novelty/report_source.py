@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, as_target
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.evaluation import derivatives, on_own_inputs
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
@@ -275,25 +275,21 @@ class SampledTerms:
         )  # fmt: skip
 
     def _empty(self) -> set[str]:
-        scales = self.sample.scales()
-        return {
-            name
-            for j, name in enumerate(self.sample.names)
-            if scales[j] == 0.0 and not np.isfinite(self.sample.X[j]).any()
-        }
+        flat = np.flatnonzero(self.sample.scales() == 0.0)
+        return {self.sample.names[j] for j in flat if not np.isfinite(self.sample.X[j]).any()}
 
     def _vanished_slopes(self, status: Status) -> list[tuple[int, str]]:
         """Terms that depend on an input of which their slope is below the smallest float in every row."""
-        scales = self.sample.scales()
-        far = [j for j, scale in enumerate(scales) if scale > _LARGE_UNITS]
-        if not far or not self.geometry.order or status is not Status.OK:
+        sample = on_own_inputs([term.expression for term in self.terms], self.sample)
+        far = np.flatnonzero(sample.scales() > _LARGE_UNITS)
+        if not len(far) or not self.geometry.order or status is not Status.OK:
             return []
-        slopes = derivatives([term.expression for term in self.terms], self.sample, 1)[:, 1:]
+        slopes = derivatives([term.expression for term in self.terms], sample, 1)[:, 1:]
         values = self.signatures().values
         found = []
         for i, term in enumerate(self.terms):
             for j in far:
-                name = self.sample.names[j]
+                name = sample.names[j]
                 is_flat = name in term.expression.variables and not (np.abs(slopes[i, j]) >= _SMALLEST).any()
                 if is_flat and np.ptp(values[i][np.isfinite(values[i])]) > 0.0:
                     found.append((i, name))

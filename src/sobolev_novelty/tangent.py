@@ -32,8 +32,8 @@ MAX_CENTRES, MAX_ROWS = 500, 5000
 NEAR = 0.1
 #: A column with no more distinct values than this share of the rows is discrete: it has no neighbours to speak of.
 DISCRETE = 0.1
-#: Numbers that are worked on together where there are many columns.
-MAX_TOGETHER = 1 << 18
+#: Columns, and numbers, that are worked on together where there are more.
+MAX_COLUMNS, MAX_TOGETHER = 500, 1 << 18
 #: Eigenvalues of all inputs below this share of the largest are an exact linear relation.
 EXACT = 1e-10
 
@@ -125,24 +125,23 @@ def _tangent_frame(sample: Sample, n_centres: int) -> Frame:
 def _distinct_rows(table: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
     """The distinct rows in lexical order, and which of them each row is."""
     n, d = table.shape
-    n_columns = min(d, 64)
-    while True:
-        first, copy_of = _by_first_columns(table[:, :n_columns])
-        if len(first) == n or n_columns == d:  # further columns neither part rows nor change the order
-            return table[first], copy_of
-        n_columns = min(d, 8 * n_columns)
+    first, rank = np.arange(min(n, 1)), np.zeros(n, dtype=np.intp)
+    for start in range(0, d, MAX_COLUMNS):
+        # Rows are ordered by their first columns, then by the next; further ones matter only where some are equal.
+        first, rank = _ranked(np.column_stack([rank, table[:, start : start + MAX_COLUMNS]]))
+        if len(first) == n:
+            break
+    return table[first], rank
 
 
-def _by_first_columns(table: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    if table.shape[1] == 0:
-        return np.zeros(min(len(table), 1), dtype=np.intp), np.zeros(len(table), dtype=np.intp)
-    # Bytes that have the order of the numbers: NumPy's way, a structure with a field for each column, takes seconds for
-    # thousands of them. Adding zero makes -0.0 and 0.0 one.
-    bits = np.add(table, 0.0, order="C").view(np.int64)
+def _ranked(table: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where each distinct row is first, in lexical order, and which of them each row is."""
+    # As bytes that have the order of the numbers: NumPy's way, a structure with a field for each column, is slow.
+    bits = np.ascontiguousarray(table + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
     bits ^= (bits >> 63) | np.iinfo(np.int64).min
     keys = bits.astype(">i8").view(np.dtype((np.void, 8 * table.shape[1])))
-    _, first, copy_of = np.unique(keys, return_index=True, return_inverse=True)
-    return first, copy_of.reshape(-1)
+    _, first, rank = np.unique(keys, return_index=True, return_inverse=True)
+    return first, rank.reshape(-1)
 
 
 def _n_distinct_values(Z: FloatArray) -> npt.NDArray[np.intp]:
