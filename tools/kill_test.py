@@ -134,8 +134,8 @@ class Turbulence(Scenario):
 class OpenFoam(Scenario):
     """The cross-check of a study: its closures in OpenFOAM, with the real solver, on the mesh of the data."""
 
-    ALPHAS = (0.2, 0.4, 0.6, 0.8)
-    ITERATIONS = 40
+    ALPHAS = (0.3, 0.5, 0.7)
+    ITERATIONS = 120
 
     def work(self, folder: Path) -> None:
         from sobolev_novelty.turbulence import data as hill, study

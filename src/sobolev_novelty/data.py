@@ -122,6 +122,19 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     return Sample(own, resolved)
 
 
+def abridged(notes: Sequence[str], more: str, at_most: int = 8) -> tuple[str, ...]:
+    """Notes of which only the first are given where there are many, with the number of the others.
+
+    Examples
+    --------
+    >>> abridged(["a is odd.", "b is odd.", "c is odd."], "columns are odd.", 2)
+    ('a is odd.', '2 more columns are odd.')
+    """
+    if len(notes) <= at_most:
+        return tuple(notes)
+    return (*notes[: at_most - 1], f"{len(notes) - at_most + 1} more {more}")
+
+
 def repeated(names: Sequence[str]) -> list[str]:
     """Names that occur more than once.
 

@@ -17,7 +17,7 @@ from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compressi
 from sobolev_novelty.data import FloatArray, repeated
 from sobolev_novelty.errors import DataError, SobolevError, require
 from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
-from sobolev_novelty.wide_text import data_lines, is_wide, read_wide
+from sobolev_novelty.wide_text import MANY_COLUMNS, data_lines, is_wide, read_few, read_wide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,9 +269,12 @@ def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat 
     if file.is_parquet:
         parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors(), file.open() as raw:
-            stored = parquet.read_metadata(raw)
-            check_expansion(file.name, 8 * stored.num_rows * stored.num_columns, file.allowed)
-            table = Table(pd.read_parquet(raw).rename(columns=str), file.label)
+            stored = parquet.ParquetFile(raw)
+            n_columns = stored.metadata.num_columns
+            check_expansion(file.name, 8 * stored.metadata.num_rows * n_columns, file.allowed)
+            # Threads read ahead in every column: gigabytes where there are tens of thousands.
+            frame = stored.read(use_threads=n_columns < MANY_COLUMNS).to_pandas()
+            table = Table(frame.rename(columns=str), file.label)
     else:
         file.check_length()
         layout = file.layout(written)
@@ -288,7 +291,16 @@ def _read_wide(file: TableFile, layout: TextLayout) -> pd.DataFrame | None:
     with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
         n_rows = sum(1 for _ in data_lines(handle, layout))
     with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-        return read_wide(handle, layout, n_rows)
+        found = read_wide(handle, layout, n_rows)
+    if found is None:
+        return None
+    frame, places = found
+    if places:
+        with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
+            few = read_few(handle, layout, places)
+        for k, place in enumerate(places):
+            frame.isetitem(place, few.iloc[:, k].array)
+    return frame
 
 
 def check_not_empty(table: Table, name: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.batch import novelties_of
-from sobolev_novelty.data import FloatArray, Sample, as_target
+from sobolev_novelty.data import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import derivatives, on_own_inputs
 from sobolev_novelty.expression import Expression
@@ -349,13 +349,14 @@ def data_notes(
     ``n_finite`` counts the rows where each term's value is finite; ``empty`` are columns without a finite entry,
     ``vanished`` the terms and columns whose slopes underflow.
     """
-    notes = [
+    flat = [
         f"Column '{name}' has no finite entry: it carries no information."
         if name in empty
         else f"Column '{name}' is constant: it carries no derivative information along this input."
         for name, scale in zip(names, scales, strict=True)
         if scale == 0.0 and geometry.coordinates == "standardized"
     ]
+    notes = [*abridged(flat, "columns are constant or have no finite entry: they carry no derivative information.")]
     notes += [
         f"The slope of term {term} along '{name}' is smaller than floats can be, so that it counts as zero: give "
         f"'{name}' in other units."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.data import Sample, abridged
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.files import Table
 
@@ -80,7 +80,8 @@ def usable_columns(
     kept = [name for name in columns if name not in unusable]
     if not kept:
         raise DataError(f"'{table.source}' has no numeric column to use as input. Columns: {', '.join(columns)}.")
-    return kept, tuple(f"Column '{name}' {reason}: it is left out." for name, reason in unusable.items())
+    notes = [f"Column '{name}' {reason}: it is left out." for name, reason in unusable.items()]
+    return kept, abridged(notes, "columns are not numeric or have no entries: they are left out.")
 
 
 def sample_of(table: Table, names: Sequence[str]) -> Sample:

@@ -208,7 +208,7 @@ def _eigen_of_few(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
     parts = [slice(*ends) for ends in pairwise(bounds)]
     R = np.zeros((0, n))
     for part in parts:
-        R = np.linalg.qr(np.vstack([R, (Z[:, part] - Z[:, part].mean(axis=0)).T]), mode="r")
+        R = np.asarray(np.linalg.qr(np.vstack([R, (Z[:, part] - Z[:, part].mean(axis=0)).T]), mode="r"))
     _, singular, W = np.linalg.svd(R)
     values = np.square(singular)
     W = W[values > EXACT * values[0]]
