@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import derivatives, on_own_inputs
+from sobolev_novelty.evaluation import FAR, derivatives, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
@@ -37,8 +37,8 @@ MAX_VERDICT_ROWS = 50_000
 
 #: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
 SMALLEST, LARGEST = 1e-100, 1e100
-#: Inputs spread wider than this may have slopes below the smallest float of full precision, :data:`_SMALLEST`.
-_LARGE_UNITS, _SMALLEST = 1e75, np.finfo(np.float64).tiny
+#: The smallest float of full precision.
+_SMALLEST = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,11 +280,13 @@ class SampledTerms:
 
     def _vanished_slopes(self, status: Status) -> list[tuple[int, str]]:
         """Terms that depend on an input of which their slope is below the smallest float in every row."""
-        sample = on_own_inputs([term.expression for term in self.terms], self.sample)
-        far = np.flatnonzero(sample.scales() > _LARGE_UNITS)
+        expressions = [term.expression for term in self.terms]
+        sample = on_own_inputs(expressions, self.sample)
+        scales = self.geometry.scales(sample)
+        far = np.flatnonzero(sample.scales() > FAR)
         if not len(far) or not self.geometry.order or status is not Status.OK:
             return []
-        slopes = derivatives([term.expression for term in self.terms], sample, 1)[:, 1:]
+        slopes = standardized_derivatives(expressions, sample, scales)[:, 1:]
         values = self.signatures().values
         found = []
         for i, term in enumerate(self.terms):

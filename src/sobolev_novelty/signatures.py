@@ -9,7 +9,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import derivatives, on_own_inputs
+from sobolev_novelty.evaluation import derivatives, is_far, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
 from sobolev_novelty.tangent import frame_of
@@ -27,8 +27,13 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
     if geometry.is_along_data and geometry.order:
         return _along_data(expressions, sample, geometry)
     own = on_own_inputs(expressions, sample)
-    rows = derivatives(expressions, own, geometry.order)
-    factors = geometry.block_factors(geometry.scales(own), sample.n_features)
+    scales = geometry.scales(own)
+    if is_far(scales):
+        rows = standardized_derivatives(expressions, own, scales, geometry.order)
+        scales = np.ones(own.n_features)
+    else:
+        rows = derivatives(expressions, own, geometry.order)
+    factors = geometry.block_factors(scales, sample.n_features)
     return stacked(rows, factors, is_free=geometry.is_free)
 
 
@@ -36,9 +41,9 @@ def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geo
     """Values, and slopes along the directions of the data; rows without a direction are not used."""
     frame = frame_of(sample, geometry.coordinates)
     own = on_own_inputs(expressions, sample)
-    rows = derivatives(expressions, own, 1)
+    rows = standardized_derivatives(expressions, own, own.scales())
     with np.errstate(over="ignore", invalid="ignore"):
-        along = frame.along(rows[:, 1:] * own.scales()[:, None], sample.places(own.names))
+        along = frame.along(rows[:, 1:], sample.places(own.names))
     found = np.full((len(rows), 1 + along.shape[1], sample.n_samples), np.nan)
     found[:, 0] = rows[:, 0]
     found[:, 1:, frame.rows] = along

@@ -28,7 +28,7 @@ import numpy.typing as npt
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.evaluation import derivatives, on_own_inputs
+from sobolev_novelty.evaluation import on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
@@ -173,12 +173,12 @@ def term_verdicts(
         return (NO_VERDICT,) * len(terms)
     expressions = [term.expression for term in terms]
     own = on_own_inputs(expressions, sample)
-    rows = derivatives(expressions, own, 1)
+    rows = standardized_derivatives(expressions, own, own.scales())
     used = np.isfinite(rows).all(axis=(0, 1))
     columns = rows[:, 0, used]
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used], own.scales())
+    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used])
     if y is None:
         with np.errstate(over="ignore"):
             prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
@@ -287,17 +287,16 @@ def _resting_rows(columns: FloatArray) -> FloatArray:
     return np.where(fourth > 0.0, resting, float(columns.shape[1]))
 
 
-def _is_resolved(rows: FloatArray, scales: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_resolved(rows: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether the rows are close enough for a term's slopes: rms slope × range / n against its spread.
 
     Parameters
     ----------
     rows : ndarray of shape (m, 1 + d, n)
+        Values, and slopes along standardized inputs, all finite.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        weighted = rows * np.concatenate([[1.0], scales])[:, None]
-        peak = np.abs(weighted).max(axis=(1, 2), initial=0.0)[:, None, None]
-        unit = weighted / np.where(peak == 0.0, 1.0, peak)
+    peak = np.abs(rows).max(axis=(1, 2), initial=0.0)[:, None, None]
+    unit = rows / np.where(peak == 0.0, 1.0, peak)
     spread = unit[:, 0].std(axis=1)
     slope = np.sqrt(np.mean(np.square(unit[:, 1:]).sum(axis=1), axis=1))
     return np.asarray(slope * math.sqrt(12.0) / rows.shape[2] <= RESOLVED * spread)
