@@ -157,8 +157,9 @@ def fit_columns(
     U[:, is_constant], lengths[is_constant] = 0.0, 0.0
     Q, R = np.linalg.qr(U)
     left, s, right = np.linalg.svd(R)
-    kept = s > RELATION * max(s.max(initial=0.0), 1e-300)
-    is_dependent = is_constant | (np.abs(right[~kept]) > 1e-6).any(axis=0)
+    kept = np.flatnonzero(s > RELATION * max(s.max(initial=0.0), 1e-300))
+    relations = np.delete(right, kept, axis=0)  # with more terms than rows, also those that have no singular value
+    is_dependent = is_constant | (np.abs(relations) > 1e-6).any(axis=0)
     half = right[kept] / s[kept, None]
     b = half.T @ (left[:, kept].T @ (Q.T @ target))
     residual = target - U @ b
@@ -215,8 +216,9 @@ def collinearity(columns: FloatArray) -> Collinearity:
     live = [k for k in range(len(columns)) if np.ptp(columns[k]) > 0.0]
     U = unit_columns(np.vstack([np.ones(columns.shape[1]), columns[live]]).T)[0]
     _, s, right = np.linalg.svd(np.linalg.qr(U, mode="r"))
+    s = np.pad(s, (0, len(right) - len(s)))  # with more terms than rows
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.square(right / np.maximum(s, 1e-300)[:, None])
+        share = np.square(right / np.maximum(s, 1e-150)[:, None])  # its square is a float
         share = share / share.sum(axis=0)
         indices = s[0] / s
     m = len(columns) + 1
