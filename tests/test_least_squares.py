@@ -36,7 +36,7 @@ def test_costs_of_leaving_out_one_or_two_terms_are_those_of_refitting(seed: int,
         np.testing.assert_allclose(found.drop_one[i], rss_of(np.delete(columns, i, 0), y, w) - rss, rtol=1e-7)
         for j in range(i):
             np.testing.assert_allclose(
-                found.drop_pair(i, j), rss_of(np.delete(columns, [i, j], 0), y, w) - rss, rtol=1e-7
+                found.drop_pairs(i, np.array([j]))[0], rss_of(np.delete(columns, [i, j], 0), y, w) - rss, rtol=1e-7
             )
 
 
@@ -58,7 +58,7 @@ def test_dependent_and_constant_terms_cost_nothing_and_are_not_determined() -> N
     assert found.is_dependent.tolist() == [True, True, False, True]
     assert found.drop_one[[0, 1, 3]].tolist() == [0.0, 0.0, 0.0] and found.drop_one[2] > 0.0
     assert np.isinf(found.standard_errors[[0, 1, 3]]).all() and np.isinf(found.variance_inflation[0])
-    assert found.drop_pair(0, 1) > 0.1
+    assert found.drop_pairs(0, np.array([1]))[0] > 0.1
 
 
 def test_condition_indices_and_proportions_add_up() -> None:

@@ -105,12 +105,13 @@ class TermFit:
             cost = self.b**2 / np.diag(self.inverse)
         return np.where(self.is_dependent, 0.0, cost)
 
-    def drop_pair(self, i: int, j: int) -> float:
-        """RSS without two terms, the others refitted, less RSS."""
-        S = [i, j]
-        block = self.inverse[np.ix_(S, S)]
-        cost = self.b[S] @ np.linalg.pinv(block, rcond=RELATION) @ self.b[S]
-        return float(max(cost, self.drop_one[i], self.drop_one[j]))
+    def drop_pairs(self, i: int, partners: npt.NDArray[np.intp]) -> FloatArray:
+        """RSS without term ``i`` and one of its partners, the others refitted, less RSS: of each partner."""
+        S = np.stack([np.full_like(partners, i), partners], axis=1)
+        blocks = self.inverse[S[:, :, None], S[:, None, :]]
+        b, alone = self.b[S], self.drop_one
+        cost = np.einsum("ki,kij,kj->k", b, np.linalg.pinv(blocks, rcond=RELATION), b)
+        return np.maximum(np.maximum(cost, alone[i]), alone[partners])
 
     @property
     def variance_inflation(self) -> FloatArray:

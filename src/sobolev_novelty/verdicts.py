@@ -261,16 +261,15 @@ def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -
 def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> tuple[TermVerdict, ...]:
     """Terms of which one alone can be spared, but not both."""
     out = list(verdicts)
-    spared = [i for i, v in enumerate(verdicts) if v.needed == "no" and v.distinct != "constant"]
-    for i in spared:
-        best = max(((_pair_loss(prediction, i, j), j) for j in spared if j != i), default=None)
-        if best is not None and best[0] >= max(SMALL_LOSS, 3.0 * (verdicts[i].loss + verdicts[best[1]].loss)):
-            out[i] = replace(out[i], needed="shared", partner=best[1], pair_loss=best[0])
+    spared = np.array([i for i, v in enumerate(verdicts) if v.needed == "no" and v.distinct != "constant"], dtype=int)
+    for i in spared if len(spared) > 1 else ():
+        others = spared[spared != i]
+        losses = _shares(prediction.drop_pairs(i, others), prediction)
+        best = len(others) - 1 - int(losses[::-1].argmax())  # the last of equal ones
+        loss, partner = float(losses[best]), int(others[best])
+        if loss >= max(SMALL_LOSS, 3.0 * (verdicts[i].loss + verdicts[partner].loss)):
+            out[i] = replace(out[i], needed="shared", partner=partner, pair_loss=loss)
     return tuple(out)
-
-
-def _pair_loss(prediction: TermFit, i: int, j: int) -> float:
-    return float(_shares(np.array([prediction.drop_pair(i, j)]), prediction)[0])
 
 
 def _shares(cost: FloatArray, fit: TermFit) -> FloatArray:
