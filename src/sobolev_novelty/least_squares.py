@@ -111,7 +111,7 @@ class TermFit:
         blocks = self.inverse[S[:, :, None], S[:, None, :]]
         b, alone = self.b[S], self.drop_one
         cost = np.einsum("ki,kij,kj->k", b, np.linalg.pinv(blocks, rcond=RELATION), b)
-        return np.maximum(np.maximum(cost, alone[i]), alone[partners])
+        return np.asarray(np.maximum(np.maximum(cost, alone[i]), alone[partners]))
 
     @property
     def variance_inflation(self) -> FloatArray:
