@@ -6,9 +6,9 @@
     python tools/kill_test.py --kills 3 bench fit      # fewer, of some
 
 After every kill the files must be readable, and hold all that they held after the kill before. At the end a run that is
-left alone must finish: every job once, with the results of a run that was never killed (for training the weights, for a
-flow the numbers read from it, to the last bit), and without temporary folders left behind. What was running at each
-kill is counted as well: a solver that had not started yet proves nothing.
+left alone must finish: every job once, and for training (the weights) and OpenFOAM (numbers read from the flow) with
+the results of a run that was never killed, to the last bit. What was running at each kill is counted as well: a solver
+that had not started yet proves nothing.
 """
 
 from __future__ import annotations
