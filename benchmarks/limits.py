@@ -34,25 +34,34 @@ def _formula(text: str) -> Callable[[], object]:
     return lambda: novelty(text, X)
 
 
-def _terms(n_terms: int) -> Callable[[], object]:
+def _terms(n_terms: int, n_rows: int = 1000, n_inputs: int = 7) -> Callable[[], object]:
     from sobolev_novelty import novelty
 
-    X = RNG.uniform(0.5, 1.5, (1000, 7))
-    return lambda: novelty("+".join(f"sin({k + 1}*x{k % 7})" for k in range(n_terms)), X)
+    X = RNG.uniform(0.5, 1.5, (n_rows, n_inputs))
+    return lambda: novelty("+".join(f"sin({k + 1}*x{k % n_inputs})" for k in range(n_terms)), X)
 
 
-def _columns(n_columns: int, with_verdicts: bool) -> Callable[[], object]:
+#: Writes a wide table, in a process of its own: what is measured is who reads it.
+_WIDE = """
+import sys, numpy as np, pandas as pd
+values = np.round(np.random.default_rng(0).normal(size=(40, 40_000)), 3)
+frame = pd.DataFrame(values, columns=[f"c{k}" for k in range(40_000)])
+if sys.argv[2] == "named":
+    frame.insert(0, "id", [f"s{k}" for k in range(40)])
+frame.to_parquet(sys.argv[1]) if sys.argv[1].endswith("parquet") else frame.to_csv(sys.argv[1], index=False)
+"""
+
+
+def _columns(name: str, *, kind: str = "", with_words: bool = True) -> Callable[[], object]:
     from sobolev_novelty.files import read_table
     from sobolev_novelty.matching import match_equation
 
-    path = Path(tempfile.mkdtemp()) / "wide.csv"
-    names = [f"c{k}" for k in range(n_columns)]
-    lines = [",".join(names)] + [",".join(f"{v:.3f}" for v in RNG.normal(size=n_columns)) for _ in range(40)]
-    path.write_text("\n".join(lines))
+    path = Path(tempfile.mkdtemp()) / name
+    subprocess.run([sys.executable, "-c", _WIDE, str(path), kind], check=True)
 
     def run() -> object:
-        report = match_equation(f"c0 + c1*{names[-1]}", read_table(path)).report()
-        return str(report) if with_verdicts else report
+        report = match_equation("c0 + c1*c39999", read_table(path)).report()
+        return str(report) if with_words else report
 
     return run
 
@@ -89,8 +98,15 @@ CASES: dict[str, tuple[str, Callable[[], Callable[[], object]]]] = {
     "max": ("a maximum of 33,000 operands (132 KB)", lambda: _formula(f"max({','.join(['x0', 'x1'] * 16_500)})")),
     "terms50": ("50 terms, 1,000 rows", lambda: _terms(50)),
     "terms200": ("200 terms, 1,000 rows", lambda: _terms(200)),
-    "columns": ("a CSV of 40,000 columns and 40 rows: reading, novelty", lambda: _columns(40_000, False)),
-    "verdicts": ("the same with every word of the report", lambda: _columns(40_000, True)),
+    "few_rows200": ("200 terms, 50 rows of 3 inputs: all are relations", lambda: _terms(200, 50, 3)),
+    "few_rows500": ("500 terms, 50 rows of 3 inputs: all are relations", lambda: _terms(500, 50, 3)),
+    "columns": (
+        "a CSV of 40,000 columns and 40 rows: reading, novelty",
+        lambda: _columns("wide.csv", with_words=False),
+    ),
+    "verdicts": ("the same with every word of the report", lambda: _columns("wide.csv")),
+    "named": ("the same with a column of names", lambda: _columns("wide.csv", kind="named")),
+    "parquet": ("the same as parquet (pyarrow's own description of it takes 180 MB)", lambda: _columns("wide.parquet")),
     "rows": ("1,000,000 rows, 3 terms", lambda: _rows(1_000_000)),
     "bomb": ("a 1.7 MB .csv.gz that holds 1.7 GB: refused", _bomb),
 }

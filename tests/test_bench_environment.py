@@ -13,11 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 from sobolev_novelty.bench.experiment import experiment_from, load_experiment
-from sobolev_novelty.bench.isolation import remove_abandoned_folders, run_isolated
+from sobolev_novelty.bench.isolation import run_isolated
 from sobolev_novelty.bench.run import run
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.cli import app
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.evidence.scratch import remove_abandoned_folders
 
 HERE = Path(__file__).parent
 UNRUNNABLE = ["no_room", "needs_a_package", "killed_by_the_system"]
@@ -123,5 +124,5 @@ def test_folders_of_a_killed_runner_are_removed(tmp_path: Path, monkeypatch: pyt
     mine = tmp_path / f"sobolev-bench-{os.getpid()}-x"
     for folder in (abandoned, mine):
         folder.mkdir()
-    remove_abandoned_folders()
+    remove_abandoned_folders("bench")
     assert (abandoned.exists(), mine.exists()) == (False, True)

@@ -14,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.ulp import RANGES, errors
 
 import sobolev_novelty as sn
-from sobolev_novelty import kernels
+from sobolev_novelty import evaluation, kernels
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import numpy_kernel
@@ -27,6 +27,9 @@ from sobolev_novelty.turbulence.data import FlowConditions
 from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 2))
+needs_extended = pytest.mark.skipif(
+    np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp, reason="this machine has no floats of a wider range"
+)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +45,38 @@ def test_what_rounding_leaves_of_fractions_is_not_a_term(text: str) -> None:
     assert additive_terms(sn.parse(text)).terms == ()
 
 
-def test_slopes_that_underflow_are_named() -> None:
+@needs_extended
+@pytest.mark.parametrize("order", [0, 1, 2])
+@pytest.mark.parametrize("intercept", ["term", "free"])
+@pytest.mark.parametrize("units", [(1e150, 1e150), (1e-150, 1e-150), (1e150, 1e-150)], ids=str)
+@pytest.mark.parametrize("text", ["x0 + 1/x1**2", "1/x0**2 + x1", "x0*x1 + 1/x0**2 + 3", "x0/x1 + sqrt(x1)"])
+def test_slopes_beyond_the_range_of_floats_count_as_in_other_units(
+    text: str, units: tuple[float, float], intercept: str, order: int
+) -> None:
+    found = sn.novelty(text, X * units, order=order, intercept=intercept)
+    expected = sn.novelty(text, X, order=order, intercept=intercept)
+    np.testing.assert_allclose(found.nu, expected.nu, rtol=1e-9)
+    assert found.n_used == len(X)
+    words = [[v.distinct for v in report.verdicts] for report in (found, expected)]
+    assert words[0] == words[1]
+    np.testing.assert_allclose(found.views["tangent"], expected.views["tangent"], rtol=1e-9)
+    assert not [note for note in found.notes if "smaller than floats" in note]
+
+
+@needs_extended
+def test_many_equations_and_one_have_the_same_novelty_in_such_units() -> None:
+    texts = ["x0 + 1/x1**2", "x0*x1 + 1/x0**2"]
+    for text, found in zip(texts, sn.novelties(texts, 1e150 * X), strict=True):
+        np.testing.assert_allclose(found.nu, sn.novelty(text, X).nu, rtol=1e-9)
+
+
+def test_a_value_that_is_not_finite_is_not_made_finite_by_a_wider_range() -> None:
+    assert sn.novelty("x0 + 1/x1**2", 1e-200 * X).n_used == 0  # 1e400
+    assert not np.isfinite(sn.evaluate("1/x1**2", 1e-200 * X)).any()
+
+
+def test_slopes_that_underflow_are_named_where_there_is_no_wider_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "EXTENDED", np.float64)
     report = sn.novelty("x0 + 1/x1**2", 1e150 * X)
     assert [note for note in report.notes if "term 1 along 'x1' is smaller than floats can be" in note]
     assert not [note for note in sn.novelty("x0 + 1/x1**2", X).notes if "smaller than floats" in note]

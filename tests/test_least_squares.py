@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import sobolev_novelty as sn
 from sobolev_novelty.least_squares import collinearity, fit_columns
 
 
@@ -35,7 +36,7 @@ def test_costs_of_leaving_out_one_or_two_terms_are_those_of_refitting(seed: int,
         np.testing.assert_allclose(found.drop_one[i], rss_of(np.delete(columns, i, 0), y, w) - rss, rtol=1e-7)
         for j in range(i):
             np.testing.assert_allclose(
-                found.drop_pair(i, j), rss_of(np.delete(columns, [i, j], 0), y, w) - rss, rtol=1e-7
+                found.drop_pairs(i, np.array([j]))[0], rss_of(np.delete(columns, [i, j], 0), y, w) - rss, rtol=1e-7
             )
 
 
@@ -57,7 +58,7 @@ def test_dependent_and_constant_terms_cost_nothing_and_are_not_determined() -> N
     assert found.is_dependent.tolist() == [True, True, False, True]
     assert found.drop_one[[0, 1, 3]].tolist() == [0.0, 0.0, 0.0] and found.drop_one[2] > 0.0
     assert np.isinf(found.standard_errors[[0, 1, 3]]).all() and np.isinf(found.variance_inflation[0])
-    assert found.drop_pair(0, 1) > 0.1
+    assert found.drop_pairs(0, np.array([1]))[0] > 0.1
 
 
 def test_condition_indices_and_proportions_add_up() -> None:
@@ -65,3 +66,26 @@ def test_condition_indices_and_proportions_add_up() -> None:
     found = collinearity(columns)
     np.testing.assert_allclose(found.proportions.sum(axis=0), 1.0)
     assert found.indices[0] == 1.0 and (np.diff(found.indices) >= 0.0).all()
+
+
+def test_more_terms_than_rows_are_all_dependent() -> None:
+    rng = np.random.default_rng(0)
+    columns = rng.normal(size=(50, 40))
+    found = fit_columns(columns, columns[0])
+    assert found.is_dependent.all()
+    assert found.rss < 1e-20 * found.tss
+    np.testing.assert_array_equal(found.drop_one, 0.0)
+    np.testing.assert_array_equal(found.variance_inflation, np.inf)
+    seen = collinearity(columns)
+    assert seen.indices.shape == (51,) and np.isinf(seen.indices[-1])
+    np.testing.assert_allclose(seen.proportions.sum(axis=0), 1.0)
+
+
+def test_a_report_on_more_terms_than_rows_is_printed_and_drawn() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(0.5, 1.5, size=(40, 2)), rng.normal(size=40)
+    text = " + ".join(f"sin({k + 1}*x{k % 2})" for k in range(50))
+    for report in (sn.novelty(text, X), sn.novelty(text, X, y)):
+        assert len(report) == 50
+        assert "50" in str(report) and "<html" in report.to_html()
+        assert len(report.table) == len(report.statistics) == 50

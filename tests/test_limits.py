@@ -7,6 +7,8 @@ import gzip
 import io
 import json
 import lzma
+import subprocess
+import sys
 import time
 import tracemalloc
 import zipfile
@@ -18,18 +20,19 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty import novelty
+from sobolev_novelty import evaluation, novelty
 from sobolev_novelty.cli import app
 from sobolev_novelty.compression import decompressed
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.evaluation import MANY_INPUTS
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import read_table
 from sobolev_novelty.matching import match_equation
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
 from sobolev_novelty.table_format import HEAD, TableFormat
-from sobolev_novelty.tangent import tangent_frame
+from sobolev_novelty.tangent import _distinct_rows, tangent_frame
 from sobolev_novelty.wide_text import MANY_COLUMNS
 
 #: Seconds of processor time: the time on the wall depends on who else is busy.
@@ -53,6 +56,117 @@ def test_forty_thousand_columns_are_read_and_matched_in_a_second(tmp_path: Path)
     matched.report()
     assert time.process_time() - begin < SECONDS
     assert matched.sample.n_features == 40_000
+
+
+def test_the_report_on_forty_thousand_columns_takes_less_than_200_megabytes(tmp_path: Path) -> None:
+    """The whole process: imports, the table, every word of the report. Before: 295 MB."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("the peak of a process that has replaced another is read from /proc")
+    path = tmp_path / "wide.csv"
+    wide(path, 40_000, 40)
+    code = (
+        "import re, sys, time; from sobolev_novelty.cli import app; from sobolev_novelty import novelty\n"
+        "app(['report', 'c0 + c1*c39999', sys.argv[1]], standalone_mode=False)\n"
+        "print(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1])"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    assert "Both terms are distinct" in done.stdout
+    assert int(done.stdout.split()[-1]) / 1024 < 200
+
+
+def test_forty_thousand_discrete_columns_need_no_matrix_of_all_pairs() -> None:
+    sample = as_sample(np.random.default_rng(0).integers(0, 3, size=(40, 40_000)))
+    begin = time.process_time()
+    frame = tangent_frame(sample)
+    assert time.process_time() - begin < SECONDS
+    assert (frame.dimension, frame.is_lower) == (40_000, False)
+    report = novelty("x0 + x1*x39999", sample, coordinates="tangent")
+    np.testing.assert_allclose(report.nu, novelty("x0 + x1*x39999", sample).nu, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "options", [{"order": 0}, {"order": 1}, {"order": 2}, {"coordinates": "tangent"}, {"coordinates": "path"}], ids=str
+)
+@pytest.mark.parametrize("kind", ["smooth", "mixed"])
+def test_inputs_that_no_term_uses_count_without_being_stored(
+    kind: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0.5, 1.5, size=(60, MANY_INPUTS + 20))
+    if kind == "mixed":
+        X[:, ::3] = np.round(2.0 * X[:, ::3])
+    y = X[:, 0] + rng.normal(size=60)
+    found = novelty("x0 + 2*x1*x90 + sin(x3) + 1.5", X, y, **options)
+    if options == {"order": 1}:
+        assert found.source.signatures().n_blocks == 1 + 4  # type: ignore[attr-defined]
+    monkeypatch.setattr(evaluation, "MANY_INPUTS", 10**6)
+    whole = novelty("x0 + 2*x1*x90 + sin(x3) + 1.5", X, y, **options)
+    np.testing.assert_allclose(found.nu, whole.nu, rtol=1e-10)
+    np.testing.assert_allclose(found.lengths, whole.lengths, rtol=1e-12)
+    np.testing.assert_allclose(found.gram, whole.gram, atol=1e-12)
+    np.testing.assert_allclose([v.novelty for v in found.verdicts], [v.novelty for v in whole.verdicts], rtol=1e-10)
+    assert [(v.distinct, v.needed, v.determined) for v in found.verdicts] == [
+        (v.distinct, v.needed, v.determined) for v in whole.verdicts
+    ]
+
+
+@pytest.mark.parametrize("shape", [(50, 1), (50, 3), (40, 1201), (7, 0), (0, 4)], ids=str)
+def test_distinct_rows_are_those_of_numpy_in_the_same_order(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(0)
+    values = np.array([-np.inf, -2.5, -1e-310, -0.0, 0.0, 1e-310, 1.0, 3e300])
+    for table in (
+        rng.choice(values, size=shape),
+        np.repeat(rng.normal(size=shape), 2, axis=0),
+        np.hstack([np.ones((shape[0], 1300)), rng.choice(values, size=shape)]),
+    ):
+        found, rank = _distinct_rows(table)
+        expected, place = np.unique(table, axis=0, return_inverse=True)
+        if table.shape[1]:
+            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(rank, place.reshape(-1))
+        np.testing.assert_array_equal(found[rank], table)
+
+
+def test_a_column_of_text_in_a_wide_table_is_left_out_alone(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    wide(path, MANY_COLUMNS)
+    header, *lines = path.read_text().splitlines()
+    text = [f"id,{header},when,word"] + [
+        f"s{k},{line},2020-01-0{k % 9 + 1},{k if k < 20 else 'x'}" for k, line in enumerate(lines)
+    ]
+    path.write_text("\n".join(text) + "\n")
+    table = read_table(path)
+    pd.testing.assert_frame_equal(table.frame, pd.read_csv(path), check_column_type=False)
+    assert table.not_numeric() == {"id", "when", "word"}
+    assert match_equation("c0 + c1", table).sample.n_features == MANY_COLUMNS
+
+
+def test_a_wide_table_with_decimal_commas_and_text_is_read_as_a_narrow_one(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    wide(path, MANY_COLUMNS)
+    header, *lines = path.read_text().replace(",", ";").replace(".", ",").splitlines()
+    path.write_text("\n".join([f"id;{header}"] + [f"s{k};{line}" for k, line in enumerate(lines)]) + "\n")
+    expected = pd.read_csv(path, sep=";", decimal=",")
+    pd.testing.assert_frame_equal(read_table(path).frame, expected, check_column_type=False)
+
+
+def test_a_wide_parquet_file_is_read_as_a_narrow_one(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = wide(tmp_path / "wide.csv", MANY_COLUMNS + 1)
+    frame.to_parquet(tmp_path / "wide.parquet")
+    pd.testing.assert_frame_equal(read_table(tmp_path / "wide.parquet").frame, frame, check_column_type=False)
+
+
+def test_notes_on_thousands_of_columns_are_a_few(tmp_path: Path) -> None:
+    path = tmp_path / "wide.csv"
+    frame = wide(path, MANY_COLUMNS)
+    frame.iloc[:, 100:] = 1.0
+    frame.iloc[:, 50:90] = np.nan
+    frame.to_csv(path, index=False)
+    notes = match_equation("c0 + c1", read_table(path)).report().notes
+    assert len(notes) < 20
+    assert any(note.startswith("33 more columns are not numeric or have no entries") for note in notes)
+    assert any(note.startswith(f"{MANY_COLUMNS - 107} more columns are constant") for note in notes)
 
 
 def test_the_verdicts_on_forty_thousand_columns_need_no_matrix_of_all_pairs(tmp_path: Path) -> None:

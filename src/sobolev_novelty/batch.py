@@ -11,7 +11,7 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression
+from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
 from sobolev_novelty.peers import is_model
@@ -138,26 +138,28 @@ def evaluated(
     n_jobs: int = 1,
 ) -> kernels.Novelties:
     """The kernel's answer; terms that candidates share are evaluated once."""
-    if geometry.is_along_data:
-        return _along_data(candidates, sample, geometry, with_triangles)
     places: dict[Expression, int] = {}
     members = [places.setdefault(term, len(places)) for terms in candidates for term in terms]
+    own = on_own_inputs(list(places), sample)
+    if geometry.is_along_data or is_far(geometry.scales(own)):
+        return _by_signatures(candidates, sample, geometry, with_triangles)
     return kernels.novelties(
-        kernels.compile_programs(list(places), sample.names),
+        kernels.compile_programs(list(places), own.names),
         np.cumsum([0, *map(len, candidates)], dtype=np.int64),
-        sample.X,
+        own.X,
         members=np.array(members, dtype=np.int64),
         geometry=geometry,
-        scales=geometry.scales(sample),
+        scales=geometry.scales(own),
+        n_features=sample.n_features,
         with_triangles=with_triangles,
         n_threads=n_jobs,
     )
 
 
-def _along_data(
+def _by_signatures(
     candidates: Sequence[Sequence[Expression]], sample: Sample, geometry: Geometry, with_triangles: bool
 ) -> kernels.Novelties:
-    """The same from signatures: the kernel knows no directions that differ from row to row."""
+    """The same from signatures: the kernel knows no directions that differ from row to row and no extended range."""
     offsets = np.cumsum([0, *map(len, candidates)], dtype=np.int64)
     found, places = kernels.no_novelties(offsets, with_triangles=with_triangles)
     for c, terms in enumerate(candidates):

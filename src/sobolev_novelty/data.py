@@ -9,7 +9,7 @@ Notation
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,8 @@ FloatArray = npt.NDArray[np.float64]
 
 #: Samples up to this size are copied; only such are kept with a report.
 MAX_KEPT_BYTES = 1 << 24
+#: Numbers that are worked on together, so that a copy of them takes little memory.
+_MAX_TOGETHER = 1 << 18
 #: Kinds of dtype that NumPy would turn into floats without a word.
 _NOT_REAL = {"c": "complex numbers", "M": "dates", "m": "durations"}
 
@@ -58,8 +60,23 @@ class Sample:
             self._scales.append(standard_deviations(self.X))
         return self._scales[0]
 
+    def places(self, names: Collection[str]) -> list[int]:
+        """Where the features with these names are, from the first to the last."""
+        return [j for j, name in enumerate(self.names) if name in names]
+
+    def features(self, names: Collection[str]) -> Sample:
+        """The sample restricted to the features with these names; itself where these are all."""
+        keep = self.places(names)
+        if len(keep) == self.n_features:
+            return self
+        found = Sample(self.X[keep], tuple(self.names[j] for j in keep))
+        found._scales.extend(scales[keep] for scales in self._scales)
+        return found
+
     def rows(self, keep: npt.NDArray[Any]) -> Sample:
-        """The sample restricted to some rows (a mask or indices)."""
+        """The sample restricted to some rows (a mask or indices); itself where a mask keeps all."""
+        if keep.dtype == bool and keep.all():
+            return self
         return Sample(np.ascontiguousarray(self.X[:, keep]), self.names)
 
 
@@ -103,6 +120,19 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     # A report may keep a small sample, so that must not be the user's own memory.
     own = np.array(values.T, order="C") if values.nbytes <= MAX_KEPT_BYTES else np.ascontiguousarray(values.T)
     return Sample(own, resolved)
+
+
+def abridged(notes: Sequence[str], more: str, at_most: int = 8) -> tuple[str, ...]:
+    """Notes of which only the first are given where there are many, with the number of the others.
+
+    Examples
+    --------
+    >>> abridged(["a is odd.", "b is odd.", "c is odd."], "columns are odd.", 2)
+    ('a is odd.', '2 more columns are odd.')
+    """
+    if len(notes) <= at_most:
+        return tuple(notes)
+    return (*notes[: at_most - 1], f"{len(notes) - at_most + 1} more {more}")
 
 
 def repeated(names: Sequence[str]) -> list[str]:
@@ -164,9 +194,13 @@ def standard_deviations(X: FloatArray) -> FloatArray:
     array([1., 0.])
     """
     n = max(X.shape[1], 1)
+    variance = np.empty(len(X))
+    n_together = max(_MAX_TOGETHER // n, 1)
     with np.errstate(all="ignore"):
-        centred = X - (X.sum(axis=1) / n)[:, None]
-        variance = np.einsum("ij,ij->i", centred, centred) / n
+        for first in range(0, len(X), n_together):
+            part = X[first : first + n_together]
+            centred = part - (part.sum(axis=1) / n)[:, None]
+            variance[first : first + n_together] = np.einsum("ij,ij->i", centred, centred) / n
     # Missing entries, squares beyond the range of floats and (nearly) constant rows need a closer look.
     with np.errstate(all="ignore"):
         level = np.square(X[:, :1]).sum(axis=1)

@@ -12,10 +12,17 @@ from sobolev_novelty.convert import from_sympy
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, numbered_index
-from sobolev_novelty.geometry import check_order
+from sobolev_novelty.geometry import check_order, second_order_pairs
+from sobolev_novelty.kernels import numpy_kernel
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.peers import ACCEPTED, from_model, is_model
 
+#: Inputs spread wider than this, or less than its inverse, are :func:`is_far`: third powers leave the range of floats.
+FAR = 1e75
+#: Floats with a wider range, on machines that have them.
+EXTENDED = np.longdouble
+#: With more inputs than this, those that an equation does not use are left out of its derivatives.
+MANY_INPUTS = 100
 #: Names of the columns of a table with one column and no names.
 _UNNAMED = ("x0",)
 
@@ -95,6 +102,21 @@ def evaluate(expression: Any, X: Any) -> FloatArray:
     return np.asarray(derivatives([as_expression(expression, sample.names)], sample, order=0)[0, 0])
 
 
+def on_own_inputs(expressions: Sequence[Expression], sample: Sample) -> Sample:
+    """Of many inputs only those that the expressions use, for all slopes along the others are zero; of few, all.
+
+    Examples
+    --------
+    >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2)))).names
+    ('x0', 'x1')
+    >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2000)))).names
+    ('x1',)
+    """
+    if sample.n_features <= MANY_INPUTS:
+        return sample
+    return sample.features({name for expression in expressions for name in expression.variables})
+
+
 def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 1, *, n_threads: int = 1) -> FloatArray:
     """Values and derivatives of many expressions at every sample.
 
@@ -106,3 +128,36 @@ def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 
     check_order(order)
     programs = kernels.compile_programs(expressions, sample.names)
     return np.asarray(kernels.derivatives(programs, sample.X, order, n_threads=n_threads))
+
+
+def is_far(scales: FloatArray) -> bool:
+    """Whether slopes along inputs of such spreads may leave the range of floats before they are standardized."""
+    return bool(((scales > FAR) | ((scales < 1.0 / FAR) & (scales > 0.0))).any())
+
+
+def standardized_derivatives(
+    expressions: Sequence[Expression], sample: Sample, scales: FloatArray, order: int = 1
+) -> FloatArray:
+    """Rows of :func:`derivatives` along inputs that are divided by ``scales``.
+
+    The slope of 1/x² at 1e150 is 1e-450, less than floats can be; times the spread of x it is as large as its value.
+    Such slopes are worked out in extended range, where the machine has one.
+
+    Examples
+    --------
+    >>> x = 1e150 * np.array([[1.0], [2.0]])
+    >>> standardized_derivatives([parse("1/x0**2")], as_sample(x), np.array([1e150]))[0, 1]
+    array([-2.0e-300, -2.5e-301])
+    """
+    rows = derivatives(expressions, sample, order if not is_far(scales) else 0)
+    if order == 0:
+        return rows
+    wide = rows
+    if is_far(scales):
+        programs = kernels.compile_programs(expressions, sample.names)
+        wide = numpy_kernel.derivatives(programs, sample.X.astype(EXTENDED), order)
+    s = scales.astype(wide.dtype)
+    factors = np.concatenate([s, [s[j] * s[k] for j, k in second_order_pairs(len(s))]]) if order == 2 else s
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        slopes = (wide[:, 1:] * factors[:, None]).astype(np.float64)
+    return np.concatenate([rows[:, :1], slopes], axis=1)  # values as they are computed everywhere

@@ -17,7 +17,7 @@ from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compressi
 from sobolev_novelty.data import FloatArray, repeated
 from sobolev_novelty.errors import DataError, SobolevError, require
 from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
-from sobolev_novelty.wide_text import read_wide
+from sobolev_novelty.wide_text import MANY_COLUMNS, data_lines, is_wide, read_few, read_wide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +51,7 @@ class Table:
     @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns, from left to right."""
-        return tuple(str(name) for name in self.frame.columns)
+        return tuple(map(str, self.frame.columns.tolist()))
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -96,7 +96,8 @@ class Table:
 
     def not_numeric(self) -> set[str]:
         """Columns that pandas did not read as numbers; some of their entries may be."""
-        return {str(name) for name, dtype in self.frame.dtypes.items() if dtype.kind not in "biuf"}
+        dtypes = self.frame.dtypes.tolist()
+        return {name for name, dtype in zip(self.columns, dtypes, strict=True) if dtype.kind not in "biuf"}
 
     def empty(self) -> set[str]:
         """Columns that have no entry at all."""
@@ -268,20 +269,38 @@ def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat 
     if file.is_parquet:
         parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors(), file.open() as raw:
-            stored = parquet.read_metadata(raw)
-            check_expansion(file.name, 8 * stored.num_rows * stored.num_columns, file.allowed)
-            table = Table(pd.read_parquet(raw).rename(columns=str), file.label)
+            stored = parquet.ParquetFile(raw)
+            n_columns = stored.metadata.num_columns
+            check_expansion(file.name, 8 * stored.metadata.num_rows * n_columns, file.allowed)
+            # Threads read ahead in every column: gigabytes where there are tens of thousands.
+            frame = stored.read(use_threads=n_columns < MANY_COLUMNS).to_pandas()
+            table = Table(frame.rename(columns=str), file.label)
     else:
         file.check_length()
         layout = file.layout(written)
-        with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-            frame = read_wide(handle, layout)
+        frame = _read_wide(file, layout) if is_wide(layout) else None
         if frame is None:
             with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
                 frame = pd.read_csv(handle, **layout.options())
         table = Table(frame, file.label, notes=layout.notes)
     check_not_empty(table, file.name)
     return table
+
+
+def _read_wide(file: TableFile, layout: TextLayout) -> pd.DataFrame | None:
+    with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
+        n_rows = sum(1 for _ in data_lines(handle, layout))
+    with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
+        found = read_wide(handle, layout, n_rows)
+    if found is None:
+        return None
+    frame, places = found
+    if places:
+        with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
+            few = read_few(handle, layout, places)
+        for k, place in enumerate(places):
+            frame.isetitem(place, few.iloc[:, k].array)
+    return frame
 
 
 def check_not_empty(table: Table, name: str) -> None:

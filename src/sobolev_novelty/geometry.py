@@ -136,9 +136,12 @@ class Geometry:
         """Factor of each first derivative."""
         return np.ones(sample.n_features) if self.coordinates == "raw" else sample.scales()
 
-    def block_factors(self, scales: FloatArray) -> FloatArray:
-        """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives."""
-        d = len(scales)
+    def block_factors(self, scales: FloatArray, n_features: int | None = None) -> FloatArray:
+        """Factor of each derivative row before the common 1/√N: values, gradient, second derivatives.
+
+        ``n_features`` is d, where ``scales`` are those of some inputs only.
+        """
+        d = len(scales) if n_features is None else n_features
         s = scales.tolist()
         factors = [math.sqrt(self.weights[0])]
         if self.order >= 1:
@@ -147,7 +150,8 @@ class Geometry:
         if self.order >= 2:
             # Off-diagonal entries of the symmetric Hessian are stored once and stand for two.
             curvature = math.sqrt(self.weights[2]) / d
-            factors += [curvature * s[j] * s[k] * (1.0 if j == k else math.sqrt(2.0)) for j, k in second_order_pairs(d)]
+            pairs = second_order_pairs(len(s))
+            factors += [curvature * s[j] * s[k] * (1.0 if j == k else math.sqrt(2.0)) for j, k in pairs]
         return np.array(factors)
 
 

@@ -105,12 +105,13 @@ class TermFit:
             cost = self.b**2 / np.diag(self.inverse)
         return np.where(self.is_dependent, 0.0, cost)
 
-    def drop_pair(self, i: int, j: int) -> float:
-        """RSS without two terms, the others refitted, less RSS."""
-        S = [i, j]
-        block = self.inverse[np.ix_(S, S)]
-        cost = self.b[S] @ np.linalg.pinv(block, rcond=RELATION) @ self.b[S]
-        return float(max(cost, self.drop_one[i], self.drop_one[j]))
+    def drop_pairs(self, i: int, partners: npt.NDArray[np.intp]) -> FloatArray:
+        """RSS without term ``i`` and one of its partners, the others refitted, less RSS: of each partner."""
+        S = np.stack([np.full_like(partners, i), partners], axis=1)
+        blocks = self.inverse[S[:, :, None], S[:, None, :]]
+        b, alone = self.b[S], self.drop_one
+        cost = np.einsum("ki,kij,kj->k", b, np.linalg.pinv(blocks, rcond=RELATION), b)
+        return np.asarray(np.maximum(np.maximum(cost, alone[i]), alone[partners]))
 
     @property
     def variance_inflation(self) -> FloatArray:
@@ -157,8 +158,9 @@ def fit_columns(
     U[:, is_constant], lengths[is_constant] = 0.0, 0.0
     Q, R = np.linalg.qr(U)
     left, s, right = np.linalg.svd(R)
-    kept = s > RELATION * max(s.max(initial=0.0), 1e-300)
-    is_dependent = is_constant | (np.abs(right[~kept]) > 1e-6).any(axis=0)
+    kept = np.flatnonzero(s > RELATION * max(s.max(initial=0.0), 1e-300))
+    relations = np.delete(right, kept, axis=0)  # with more terms than rows, also those that have no singular value
+    is_dependent = is_constant | (np.abs(relations) > 1e-6).any(axis=0)
     half = right[kept] / s[kept, None]
     b = half.T @ (left[:, kept].T @ (Q.T @ target))
     residual = target - U @ b
@@ -215,8 +217,9 @@ def collinearity(columns: FloatArray) -> Collinearity:
     live = [k for k in range(len(columns)) if np.ptp(columns[k]) > 0.0]
     U = unit_columns(np.vstack([np.ones(columns.shape[1]), columns[live]]).T)[0]
     _, s, right = np.linalg.svd(np.linalg.qr(U, mode="r"))
+    s = np.pad(s, (0, len(right) - len(s)))  # with more terms than rows
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = np.square(right / np.maximum(s, 1e-300)[:, None])
+        share = np.square(right / np.maximum(s, 1e-150)[:, None])  # its square is a float
         share = share / share.sum(axis=0)
         indices = s[0] / s
     m = len(columns) + 1

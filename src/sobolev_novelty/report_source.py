@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.batch import novelties_of
-from sobolev_novelty.data import FloatArray, Sample, as_target
+from sobolev_novelty.data import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.evaluation import FAR, derivatives, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
@@ -37,8 +37,8 @@ MAX_VERDICT_ROWS = 50_000
 
 #: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
 SMALLEST, LARGEST = 1e-100, 1e100
-#: Inputs spread wider than this may have slopes below the smallest float of full precision, :data:`_SMALLEST`.
-_LARGE_UNITS, _SMALLEST = 1e75, np.finfo(np.float64).tiny
+#: The smallest float of full precision.
+_SMALLEST = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -275,25 +275,23 @@ class SampledTerms:
         )  # fmt: skip
 
     def _empty(self) -> set[str]:
-        scales = self.sample.scales()
-        return {
-            name
-            for j, name in enumerate(self.sample.names)
-            if scales[j] == 0.0 and not np.isfinite(self.sample.X[j]).any()
-        }
+        flat = np.flatnonzero(self.sample.scales() == 0.0)
+        return {self.sample.names[j] for j in flat if not np.isfinite(self.sample.X[j]).any()}
 
     def _vanished_slopes(self, status: Status) -> list[tuple[int, str]]:
         """Terms that depend on an input of which their slope is below the smallest float in every row."""
-        scales = self.sample.scales()
-        far = [j for j, scale in enumerate(scales) if scale > _LARGE_UNITS]
-        if not far or not self.geometry.order or status is not Status.OK:
+        expressions = [term.expression for term in self.terms]
+        sample = on_own_inputs(expressions, self.sample)
+        scales = self.geometry.scales(sample)
+        far = np.flatnonzero(sample.scales() > FAR)
+        if not len(far) or not self.geometry.order or status is not Status.OK:
             return []
-        slopes = derivatives([term.expression for term in self.terms], self.sample, 1)[:, 1:]
+        slopes = standardized_derivatives(expressions, sample, scales)[:, 1:]
         values = self.signatures().values
         found = []
         for i, term in enumerate(self.terms):
             for j in far:
-                name = self.sample.names[j]
+                name = sample.names[j]
                 is_flat = name in term.expression.variables and not (np.abs(slopes[i, j]) >= _SMALLEST).any()
                 if is_flat and np.ptp(values[i][np.isfinite(values[i])]) > 0.0:
                     found.append((i, name))
@@ -353,13 +351,14 @@ def data_notes(
     ``n_finite`` counts the rows where each term's value is finite; ``empty`` are columns without a finite entry,
     ``vanished`` the terms and columns whose slopes underflow.
     """
-    notes = [
+    flat = [
         f"Column '{name}' has no finite entry: it carries no information."
         if name in empty
         else f"Column '{name}' is constant: it carries no derivative information along this input."
         for name, scale in zip(names, scales, strict=True)
         if scale == 0.0 and geometry.coordinates == "standardized"
     ]
+    notes = [*abridged(flat, "columns are constant or have no finite entry: they carry no derivative information.")]
     notes += [
         f"The slope of term {term} along '{name}' is smaller than floats can be, so that it counts as zero: give "
         f"'{name}' in other units."

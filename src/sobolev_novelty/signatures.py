@@ -9,7 +9,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.evaluation import derivatives, is_far, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
 from sobolev_novelty.tangent import frame_of
@@ -21,27 +21,34 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
     Parameters
     ----------
     expressions : sequence of Expression
-        The terms φ_i, without coefficients.
+        The terms φ_i, without coefficients. Of many inputs, those that no term uses are left out of ``Psi``: their
+        blocks are zero.
     """
     if geometry.is_along_data and geometry.order:
         return _along_data(expressions, sample, geometry)
-    rows = derivatives(expressions, sample, geometry.order)
-    factors = geometry.block_factors(geometry.scales(sample))
+    own = on_own_inputs(expressions, sample)
+    scales = geometry.scales(own)
+    if is_far(scales):
+        rows = standardized_derivatives(expressions, own, scales, geometry.order)
+        scales = np.ones(own.n_features)
+    else:
+        rows = derivatives(expressions, own, geometry.order)
+    factors = geometry.block_factors(scales, sample.n_features)
     return stacked(rows, factors, is_free=geometry.is_free)
 
 
 def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geometry) -> Signatures:
     """Values, and slopes along the directions of the data; rows without a direction are not used."""
     frame = frame_of(sample, geometry.coordinates)
-    rows = derivatives(expressions, sample, 1)
-    q = frame.directions.shape[1]
-    found = np.full((len(rows), 1 + q, sample.n_samples), np.nan)
-    found[:, 0] = rows[:, 0]
+    own = on_own_inputs(expressions, sample)
+    rows = standardized_derivatives(expressions, own, own.scales())
     with np.errstate(over="ignore", invalid="ignore"):
-        slopes = rows[:, 1:, frame.rows] * sample.scales()[:, None]
-        along = frame.directions @ np.ascontiguousarray(slopes.transpose(2, 1, 0))  # rows × directions × terms
-        found[:, 1:, frame.rows] = along.transpose(2, 1, 0)
-    factors = np.sqrt([geometry.weights[0], *[geometry.weights[1] / max(q, 1)] * q])
+        along = frame.along(rows[:, 1:], sample.places(own.names))
+    found = np.full((len(rows), 1 + along.shape[1], sample.n_samples), np.nan)
+    found[:, 0] = rows[:, 0]
+    found[:, 1:, frame.rows] = along
+    slope = geometry.weights[1] / max(frame.dimension, 1)
+    factors = np.sqrt([geometry.weights[0], *[slope] * along.shape[1]])
     return stacked(found, factors, is_free=geometry.is_free)
 
 

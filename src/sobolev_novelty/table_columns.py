@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.data import Sample, abridged
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.files import Table
 
@@ -80,13 +80,15 @@ def usable_columns(
     kept = [name for name in columns if name not in unusable]
     if not kept:
         raise DataError(f"'{table.source}' has no numeric column to use as input. Columns: {', '.join(columns)}.")
-    return kept, tuple(f"Column '{name}' {reason}: it is left out." for name, reason in unusable.items())
+    notes = [f"Column '{name}' {reason}: it is left out." for name, reason in unusable.items()]
+    return kept, abridged(notes, "columns are not numeric or have no entries: they are left out.")
 
 
 def sample_of(table: Table, names: Sequence[str]) -> Sample:
     """These columns as a sample; an error names an entry that is not a number."""
     if table.not_numeric().isdisjoint(names):
-        values = table.frame.loc[:, list(names)].to_numpy(dtype=np.float64, na_value=np.nan).T
+        frame = table.frame if tuple(names) == table.columns else table.frame.loc[:, list(names)]
+        values = frame.to_numpy(dtype=np.float64, na_value=np.nan).T
     else:
         values = np.stack([table.numbers(name) for name in names])
     return Sample(np.ascontiguousarray(values), tuple(names))

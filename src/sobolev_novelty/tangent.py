@@ -13,7 +13,9 @@ directions lead away from all data. Projected on the tangent space it says only 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +32,8 @@ MAX_CENTRES, MAX_ROWS = 500, 5000
 NEAR = 0.1
 #: A column with no more distinct values than this share of the rows is discrete: it has no neighbours to speak of.
 DISCRETE = 0.1
+#: Columns, and numbers, that are worked on together where there are more.
+MAX_COLUMNS, MAX_TOGETHER = 500, 1 << 18
 #: Eigenvalues of all inputs below this share of the largest are an exact linear relation.
 EXACT = 1e-10
 
@@ -44,14 +48,31 @@ class Frame:
         Columns, and the dimension of the rows: discrete columns count in full.
     rows : int ndarray of shape (n_centres,)
         Rows at which directions are known.
-    directions : ndarray of shape (n_centres, dimension, n_columns)
+    directions : ndarray of shape (n_centres, q, n_features)
         Orthonormal, in standardized inputs.
+    discrete : int ndarray
+        Columns that are directions of their own, at every row.
     """
 
     n_columns: int
     dimension: int
     rows: npt.NDArray[np.intp]
     directions: FloatArray
+    discrete: npt.NDArray[np.intp]
+
+    def along(self, slopes: FloatArray, columns: Sequence[int]) -> FloatArray:
+        """Slopes along the data, (n_terms, n_directions, n_centres), without discrete columns that are not given.
+
+        Parameters
+        ----------
+        slopes : ndarray of shape (n_terms, len(columns), n_samples)
+            Along these standardized inputs; those along all others are zero.
+        columns : sequence of int
+        """
+        here = np.ascontiguousarray(slopes[:, :, self.rows].transpose(2, 1, 0))  # rows × columns × terms
+        is_all = len(columns) == self.directions.shape[2]
+        along = (self.directions if is_all else self.directions[:, :, columns]) @ here
+        return np.concatenate([along, here[:, np.isin(columns, self.discrete)]], axis=1).transpose(2, 1, 0)
 
     @property
     def is_lower(self) -> bool:
@@ -82,24 +103,51 @@ def tangent_frame(sample: Sample, n_centres: int = MAX_CENTRES) -> Frame:
 def _tangent_frame(sample: Sample, n_centres: int) -> Frame:
     scales = sample.scales()
     live = np.flatnonzero(scales > 0.0)
-    rows = _spread_out(np.flatnonzero(np.isfinite(sample.X[live]).all(axis=0)), MAX_ROWS)
-    table = (sample.X[np.ix_(live, rows)] / scales[live, None]).T
-    _, first, copy_of = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    Z = table[first]
-    n_values = 1 + np.count_nonzero(np.diff(np.sort(Z, axis=0), axis=0), axis=0)
+    is_finite = np.isfinite(sample.X).all(axis=0, where=(scales > 0.0)[:, None])
+    rows = _spread_out(np.flatnonzero(is_finite), MAX_ROWS)
+    Z, copy_of = _distinct_rows((sample.X[np.ix_(live, rows)] / scales[live, None]).T)
+    n_values = _n_distinct_values(Z)
     smooth, others = np.flatnonzero(n_values > DISCRETE * len(Z)), np.flatnonzero(n_values <= DISCRETE * len(Z))
     chosen = _spread_out(np.arange(len(rows)), n_centres)
-    centres, place = np.unique(copy_of.reshape(-1)[chosen], return_inverse=True)
-    values, vectors = _local(Z[:, smooth], centres)
+    centres, place = np.unique(copy_of[chosen], return_inverse=True)
+    values, vectors = _local(Z[:, smooth] if len(others) else Z, centres)
     q = int((np.median(values / values[:, :1], axis=0) > FLAT).sum()) if values.size else 0
-    directions = np.zeros((len(vectors), q + len(others), sample.n_features))
-    directions[:, :q, live[smooth]] = vectors[:, :q]
-    for k, j in enumerate(others):
-        directions[:, q + k, live[j]] = 1.0
+    directions = vectors[:, :q]
+    if len(smooth) < sample.n_features:
+        directions = np.zeros((len(vectors), q, sample.n_features))
+        directions[:, :, live[smooth]] = vectors[:, :q]
     if len(vectors) == 1:  # one set of directions for all rows: a copy for each would take the memory of all tables
         shared = np.broadcast_to(directions, (len(chosen), *directions.shape[1:]))
-        return Frame(len(live), q + len(others), rows[chosen], shared)
-    return Frame(len(live), q + len(others), rows[chosen], directions[place.reshape(-1)])
+        return Frame(len(live), q + len(others), rows[chosen], shared, live[others])
+    return Frame(len(live), q + len(others), rows[chosen], directions[place], live[others])
+
+
+def _distinct_rows(table: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """The distinct rows in lexical order, and which of them each row is."""
+    n, d = table.shape
+    first, rank = np.arange(min(n, 1)), np.zeros(n, dtype=np.intp)
+    for start in range(0, d, MAX_COLUMNS):
+        # Rows are ordered by their first columns, then by the next; further ones matter only where some are equal.
+        first, rank = _ranked(np.column_stack([rank, table[:, start : start + MAX_COLUMNS]]))
+        if len(first) == n:
+            break
+    return table[first], rank
+
+
+def _ranked(table: FloatArray) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where each distinct row is first, in lexical order, and which of them each row is."""
+    # As bytes that have the order of the numbers: NumPy's way, a structure with a field for each column, is slow.
+    bits = np.ascontiguousarray(table + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    bits ^= (bits >> 63) | np.iinfo(np.int64).min
+    keys = bits.astype(">i8").view(np.dtype((np.void, 8 * table.shape[1])))
+    _, first, rank = np.unique(keys, return_index=True, return_inverse=True)
+    return first, rank.reshape(-1)
+
+
+def _n_distinct_values(Z: FloatArray) -> npt.NDArray[np.intp]:
+    """Of each column."""
+    parts = np.array_split(Z, 1 + Z.size // MAX_TOGETHER, axis=1)
+    return np.concatenate([1 + np.count_nonzero(np.diff(np.sort(part, axis=0), axis=0), axis=0) for part in parts])
 
 
 def frame_of(sample: Sample, coordinates: str) -> Frame:
@@ -115,7 +163,8 @@ def path_frame(sample: Sample) -> Frame:
     step = Z[np.minimum(np.arange(n) + 1, n - 1)] - Z[np.maximum(np.arange(n) - 1, 0)]
     length = np.linalg.norm(step, axis=1)
     rows = np.flatnonzero(np.isfinite(length) & (length > 0.0))
-    return Frame(int((scales > 0.0).sum()), 1, rows, (step[rows] / length[rows, None])[:, None])
+    directions = (step[rows] / length[rows, None])[:, None]
+    return Frame(int((scales > 0.0).sum()), 1, rows, directions, np.zeros(0, dtype=np.intp))
 
 
 def _spread_out(rows: npt.NDArray[np.intp], at_most: int) -> npt.NDArray[np.intp]:
@@ -133,12 +182,7 @@ def _local(Z: FloatArray, centres: npt.NDArray[np.intp]) -> tuple[FloatArray, Fl
         return np.zeros((len(centres), d)), np.zeros((len(centres), d, d))
     k = NEIGHBOURS * d
     if d == 1 or k > NEAR * n:  # too few rows to be near each other: only relations that hold everywhere
-        everywhere = Z - Z.mean(axis=0)
-        if d > n:  # all but n of the d eigenvalues are zero
-            _, singular, right = np.linalg.svd(everywhere, full_matrices=False)
-            values, vectors = np.square(singular)[None], right[None]
-        else:
-            values, vectors = _eigen((everywhere.T @ everywhere)[None])
+        values, vectors = _eigen(_centred_square(Z)[None]) if d <= n else _eigen_of_few(Z)
         return np.where(values > EXACT * values[:, :1], 1.0, 0.0), vectors
     from scipy.spatial import cKDTree
 
@@ -147,6 +191,28 @@ def _local(Z: FloatArray, centres: npt.NDArray[np.intp]) -> tuple[FloatArray, Fl
     return _eigen(differences.transpose(0, 2, 1) @ differences)
 
 
+def _centred_square(Z: FloatArray) -> FloatArray:
+    centred = Z - Z.mean(axis=0)
+    return np.asarray(centred.T @ centred)
+
+
 def _eigen(C: FloatArray) -> tuple[FloatArray, FloatArray]:
     values, vectors = np.linalg.eigh(C)
     return np.maximum(values[:, ::-1], 0.0), vectors[:, :, ::-1].transpose(0, 2, 1)
+
+
+def _eigen_of_few(Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The same for all n rows, each against their mean, and more columns: n eigenvalues, the others are zero."""
+    n, d = Z.shape
+    bounds = np.linspace(0, d, 2 + Z.size // MAX_TOGETHER).astype(np.intp).tolist()
+    parts = [slice(*ends) for ends in pairwise(bounds)]
+    R = np.zeros((0, n))
+    for part in parts:
+        R = np.asarray(np.linalg.qr(np.vstack([R, (Z[:, part] - Z[:, part].mean(axis=0)).T]), mode="r"))
+    _, singular, W = np.linalg.svd(R)
+    values = np.square(singular)
+    W = W[values > EXACT * values[0]]
+    vectors = np.empty((len(W), d))
+    for part in parts:
+        vectors[:, part] = W @ (Z[:, part] - Z[:, part].mean(axis=0)) / singular[: len(W), None]
+    return values[None], vectors[None]

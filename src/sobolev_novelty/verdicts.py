@@ -28,7 +28,7 @@ import numpy.typing as npt
 from sobolev_novelty import kernels
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.evaluation import on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
@@ -172,19 +172,20 @@ def term_verdicts(
     if found.status is not Status.OK:
         return (NO_VERDICT,) * len(terms)
     expressions = [term.expression for term in terms]
-    rows = derivatives(expressions, sample, 1)
+    own = on_own_inputs(expressions, sample)
+    rows = standardized_derivatives(expressions, own, own.scales())
     used = np.isfinite(rows).all(axis=(0, 1))
     columns = rows[:, 0, used]
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used], sample.scales())
+    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used])
     if y is None:
         with np.errstate(over="ignore"):
             prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
         return _without_target(found.nu, prediction, resting, is_resolved, tau)
     target, unit = _of_order_one(y[used])
     fit = fit_columns(columns, target, w, None if variance is None else variance / unit**2)
-    bits = constant_bits(expressions, sample.rows(np.flatnonzero(used)), fit)
+    bits = constant_bits(expressions, own.rows(np.flatnonzero(used)), fit)
     refitted = fit_columns(columns, fit.coefficients @ columns, w)
     common = _without_target(found.nu, refitted, resting, is_resolved, tau)
     return _shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted)
@@ -260,16 +261,15 @@ def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -
 def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> tuple[TermVerdict, ...]:
     """Terms of which one alone can be spared, but not both."""
     out = list(verdicts)
-    spared = [i for i, v in enumerate(verdicts) if v.needed == "no" and v.distinct != "constant"]
-    for i in spared:
-        best = max(((_pair_loss(prediction, i, j), j) for j in spared if j != i), default=None)
-        if best is not None and best[0] >= max(SMALL_LOSS, 3.0 * (verdicts[i].loss + verdicts[best[1]].loss)):
-            out[i] = replace(out[i], needed="shared", partner=best[1], pair_loss=best[0])
+    spared = np.array([i for i, v in enumerate(verdicts) if v.needed == "no" and v.distinct != "constant"], dtype=int)
+    for i in spared if len(spared) > 1 else ():
+        others = spared[spared != i]
+        losses = _shares(prediction.drop_pairs(i, others), prediction)
+        best = len(others) - 1 - int(losses[::-1].argmax())  # the last of equal ones
+        loss, partner = float(losses[best]), int(others[best])
+        if loss >= max(SMALL_LOSS, 3.0 * (verdicts[i].loss + verdicts[partner].loss)):
+            out[i] = replace(out[i], needed="shared", partner=partner, pair_loss=loss)
     return tuple(out)
-
-
-def _pair_loss(prediction: TermFit, i: int, j: int) -> float:
-    return float(_shares(np.array([prediction.drop_pair(i, j)]), prediction)[0])
 
 
 def _shares(cost: FloatArray, fit: TermFit) -> FloatArray:
@@ -286,17 +286,16 @@ def _resting_rows(columns: FloatArray) -> FloatArray:
     return np.where(fourth > 0.0, resting, float(columns.shape[1]))
 
 
-def _is_resolved(rows: FloatArray, scales: FloatArray) -> npt.NDArray[np.bool_]:
+def _is_resolved(rows: FloatArray) -> npt.NDArray[np.bool_]:
     """Whether the rows are close enough for a term's slopes: rms slope × range / n against its spread.
 
     Parameters
     ----------
     rows : ndarray of shape (m, 1 + d, n)
+        Values, and slopes along standardized inputs, all finite.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
-        weighted = rows * np.concatenate([[1.0], scales])[:, None]
-        peak = np.abs(weighted).max(axis=(1, 2), initial=0.0)[:, None, None]
-        unit = weighted / np.where(peak == 0.0, 1.0, peak)
+    peak = np.abs(rows).max(axis=(1, 2), initial=0.0)[:, None, None]
+    unit = rows / np.where(peak == 0.0, 1.0, peak)
     spread = unit[:, 0].std(axis=1)
     slope = np.sqrt(np.mean(np.square(unit[:, 1:]).sum(axis=1), axis=1))
     return np.asarray(slope * math.sqrt(12.0) / rows.shape[2] <= RESOLVED * spread)

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.bench.worker import ENVIRONMENT
-from sobolev_novelty.evidence.claims import process_start
 from sobolev_novelty.evidence.origin import circumstances, without_folders
+from sobolev_novelty.evidence.scratch import folder_prefix
 
 #: One thread per task: methods are compared at equal cost, and ``n_jobs`` decides how many cores are used.
 _ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _POLL_SECONDS = 0.02
-#: Temporary folders are called so, and after the process that made them.
-_FOLDER = "sobolev-bench-"
+#: Of temporary folders.
+KIND = "bench"
 #: Characters of a crashed worker's output that are kept.
 _OUTPUT_TAIL = 4000
 
@@ -44,7 +44,7 @@ def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
     # Read before the child imports the sources, which may be edited while it runs.
     origin = circumstances()
     try:
-        folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-"))
+        folder = Path(tempfile.mkdtemp(prefix=folder_prefix(KIND)))
     except OSError as error:
         return {"status": ENVIRONMENT, "traceback": f"No temporary folder: {error.strerror or error}", **origin}
     try:
@@ -57,14 +57,6 @@ def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
         return {**result, **origin}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def remove_abandoned_folders() -> None:
-    """Remove what runners left behind that were killed: folders that name a process which is gone."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*-*"):
-        number = folder.name.removeprefix(_FOLDER).partition("-")[0]
-        if number.isdigit() and process_start(int(number)) is None:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:

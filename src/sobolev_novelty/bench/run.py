@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sobolev_novelty.bench.experiment import Experiment
-from sobolev_novelty.bench.isolation import remove_abandoned_folders, run_isolated
+from sobolev_novelty.bench.isolation import KIND, run_isolated
 from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.bench.suites import missing_tasks
 from sobolev_novelty.bench.worker import ENVIRONMENT
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.evidence.origin import circumstances, without_folders
+from sobolev_novelty.evidence.scratch import remove_abandoned_folders
 from sobolev_novelty.progress import silent
 
 #: Seconds between two heartbeats.
@@ -116,7 +117,7 @@ def run(
         raise ParameterError(f"'retry' must be of {', '.join(RETRIED)}. Got {', '.join(sorted(unknown))}.")
     experiment.check_methods()
     store.check_settings(experiment.settings())
-    remove_abandoned_folders()
+    remove_abandoned_folders(KIND)
     missing = set(missing_tasks(experiment.tasks, download=True))
     fingerprints = experiment.fingerprints(missing)
     _forget(store, experiment, fingerprints, set(retry))

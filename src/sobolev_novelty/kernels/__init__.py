@@ -140,6 +140,7 @@ def novelties(
     members: npt.ArrayLike | None = None,
     geometry: Geometry = DEFAULT_GEOMETRY,
     scales: npt.ArrayLike | None = None,
+    n_features: int | None = None,
     with_triangles: bool = False,
     n_threads: int = 1,
 ) -> Novelties:
@@ -158,6 +159,8 @@ def novelties(
         Order, weights and coordinates of the signature, and whether the intercept is free.
     scales : array of shape (n_features,), optional
         Factor of each derivative; by default what the geometry says of these inputs.
+    n_features : int, optional
+        d of Eq. 1, where ``X`` leaves out inputs that no term uses.
     with_triangles : bool
         Whether to return the normalised triangular factors instead of novelties.
     """
@@ -172,7 +175,7 @@ def novelties(
     starts = as_offsets(offsets, "offsets", len(index))
     if scales is None:
         scales = geometry.scales(Sample(X, ()))
-    factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]))
+    factors = geometry.block_factors(as_vector(scales, "scales", X.shape[0]), n_features)
     module = native()
     if module is not None:
         compiled = mixed_kernel.novelties if _holds_own(programs, X) else native_kernel.novelties

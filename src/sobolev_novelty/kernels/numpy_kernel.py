@@ -91,7 +91,7 @@ def derivatives(programs: Programs, X: FloatArray, order: int = 0, *, n_threads:
         Row 0 holds the values, rows 1 to d the gradient, then the second derivatives of ``second_order_pairs(d)``.
     """
     d, n_samples = X.shape
-    out = np.zeros((programs.n_programs, n_derivative_rows(d, order), n_samples))
+    out = np.zeros((programs.n_programs, n_derivative_rows(d, order), n_samples), dtype=X.dtype)
     pairs = second_order_pairs(d) if order >= 2 else []
     with np.errstate(all="ignore"):
         for i in range(programs.n_programs):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import count, repeat
 
 import numpy as np
 import numpy.typing as npt
@@ -71,7 +71,8 @@ def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) ->
     >>> programs.codes.tolist(), programs.constants.tolist()
     ([1, 257, 0], [2.5])
     """
-    places: dict[object, int] = {**OPCODES, **{name: FIRST_VARIABLE + k for k, name in enumerate(names)}}
+    places: dict[object, int] = dict(OPCODES)
+    places.update(zip(names, count(FIRST_VARIABLE)))
     place = places.get
     codes: list[int] = []
     constants: list[float] = []

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from sobolev_novelty.errors import DataError, SobolevError
+from sobolev_novelty.evidence.scratch import folder_prefix, remove_abandoned_folders
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import HILL_FLOW, BaseFlow, FlowConditions
@@ -28,6 +29,8 @@ from sobolev_novelty.turbulence.flow import FlowResult
 from sobolev_novelty.turbulence.foam_case import FoamCase, check_nodes, read_field, write_case
 
 SOLVER = "simpleFoam"
+#: Of temporary folders.
+KIND = "foam"
 LIBRARIES = (
     "incompressibleTurbulenceModels",
     "turbulenceModels",
@@ -215,7 +218,8 @@ def run_case(case: FoamCase, on_progress: OnProgress = silent) -> FlowResult:
     if shutil.which(SOLVER) is None:
         raise OpenFoamError("simpleFoam is not on the PATH. Run: apt-get install openfoam; or use the embedded solver.")
     shape = check_nodes(case.nodes)
-    with tempfile.TemporaryDirectory(prefix="sobolev-foam-") as scratch:
+    remove_abandoned_folders(KIND)
+    with tempfile.TemporaryDirectory(prefix=folder_prefix(KIND)) as scratch:
         folder = Path(scratch)
         write_case(folder, case)
         begin = time.perf_counter()
