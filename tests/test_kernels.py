@@ -46,7 +46,7 @@ def operator_programs() -> tuple[list[Expression], Programs]:
             expressions += [Expression.of(op, "x0", constant), Expression.of(op, constant, "x1")]
     # The same beside the inputs themselves, whose derivatives are there already when those of the operator are added.
     beside = Expression.of("add", "x0", "x1")
-    expressions += [Expression.of("add", expression, beside) for expression in expressions]
+    expressions += [Expression.of("add", beside, expression) for expression in expressions]
     return expressions, compile_programs(expressions, NAMES)
 
 
