@@ -45,8 +45,9 @@ def arguments(name: str) -> dict[str, Any]:
         },
         "novelties": {
             "programs": arrays, "members": longs(0, 1), "offsets": longs(0, 2), "X": X, "factors": np.ones(1 + D),
-            "order": 1, "free_intercept": False, "min_rows": 32, "rules": RULES, "novelty": zeros(2), "lengths": zeros(2),
-            "rows": longs(0), "status": zeros(1, dtype=np.int32), "triangles": zeros(4), "triangle_offsets": longs(0, 4),
+            "order": 1, "free_intercept": False, "min_rows": 32, "rules": RULES, "novelty": zeros(2),
+            "lengths": zeros(2), "rows": longs(0), "status": zeros(1, dtype=np.int32), "triangles": zeros(4),
+            "triangle_offsets": longs(0, 4),
         },
         "unit_columns": {"values": zeros(3, N), "lengths": zeros(3), "panels": zeros(1, N, PANEL, dtype=np.float32)},
         "offers": {

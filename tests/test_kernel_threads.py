@@ -1,4 +1,7 @@
-"""Many threads of the kernel's and of Python's at once. Under ThreadSanitizer (``tools/sanitize.sh thread``) also without races."""
+"""Many threads of the kernel's and of Python's at once.
+
+``tools/sanitize.sh thread`` runs this file under ThreadSanitizer.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ import numpy as np
 import pytest
 
 from kernel_calls import CALLS
-from test_kernel_interrupts import long_terms, python_handles_sigint, seconds_to_interrupt  # noqa: F401
 from sobolev_novelty import kernels
 from sobolev_novelty.kernels.backend import native
 from sobolev_novelty.parsing import parse
+from test_kernel_interrupts import long_terms, python_handles_sigint, seconds_to_interrupt  # noqa: F401
 
 
 def assert_equal(found: list[np.ndarray], expected: list[np.ndarray]) -> None:
