@@ -39,9 +39,9 @@ def fits(n_threads: int) -> list[np.ndarray]:
     return [found.coefficients, found.constants, found.loss, found.status]
 
 
-def novelty(n_threads: int) -> list[np.ndarray]:
+def novelty(n_threads: int, order: int = 1) -> list[np.ndarray]:
     lists = [[parse(term) for term in TERMS], [parse(term) for term in TERMS[:3]], [parse("x0"), parse("2*x0")]]
-    return [found.nu for found in novelties(lists, inputs().T, n_jobs=n_threads)]
+    return [found.nu for found in novelties(lists, inputs().T, order=order, n_jobs=n_threads)]
 
 
 def pursuit(n_threads: int) -> list[np.ndarray]:
@@ -59,5 +59,6 @@ CALLS: dict[str, Callable[[int], list[np.ndarray]]] = {
     "jacobians": jacobians,
     "fits": fits,
     "novelties": novelty,
+    "novelties of second derivatives": lambda n: novelty(n, order=2),
     "pursuit": pursuit,
 }
