@@ -1,4 +1,4 @@
-.PHONY: setup check test docs kernel sanitize fuzz bench
+.PHONY: setup check test docs kernel sanitize coverage fuzz bench
 
 # The package in place, with every extra and the tools, at the versions that are tested.
 setup:
@@ -25,9 +25,14 @@ kernel:
 	meson compile -C build/kernel
 	cp build/kernel/src/sobolev_novelty/kernels/native/_native*.so src/sobolev_novelty/kernels/
 
-# The kernel's tests under AddressSanitizer and UndefinedBehaviorSanitizer.
+# The kernel's tests under AddressSanitizer and UndefinedBehaviorSanitizer, its threads under ThreadSanitizer.
 sanitize:
 	tools/sanitize.sh
+	tools/sanitize.sh thread
+
+# Lines and branches of the C code that its tests reach. Needs gcovr.
+coverage:
+	tools/coverage.sh
 
 # Random changes of valid inputs, for FUZZ_SECONDS each (an hour: make fuzz FUZZ_SECONDS=3600); seeds by date, or FUZZ_SEED.
 FUZZ_SECONDS ?= 60

@@ -36,6 +36,7 @@ def shown(*arguments: str) -> str:
     [
         ("report", "x0 + x1*x2", "{table}"),
         ("report", "x0 + x1*x2", "{table}", "--json"),
+        ("report", "x0 + x1*x2", "{table}", "--latex"),
         ("report", "x0 + x1*x2", "{table}", "--target", HOSTILE[2]),
         ("report", "x0 + nothing", "{table}"),
         ("prune", "x0 + x1", "{table}", "--target", HOSTILE[2]),

@@ -122,6 +122,31 @@ LEFT_TO_PYTHON = [
     "+".join(f"x{k}" for k in range(11)), "sin(" * 300 + "x0" + ")" * 300,
 ]  # fmt: skip
 
+#: Numbers and sizes beyond what the unit holds: too many terms, factors or characters; overflow.
+AT_THE_LIMITS = [
+    "1e308*x0 + 1e308*x0", "1e200*x0*1e200 + x1", "1e-200*x0*1e-200 + x1", "(1e-200*x0)**3 + x0", "1e308*10/1 + x0",
+    "1e300/1e-300*x0 + x1", "1e-300/1e300*x0 + x1", "(-2*x0)**0.5 + x1", "(1e-300*x0)**2.5*x1 + x1",
+    "(x0 + x1)**0.5*(-2*x0 - 2*x1)**0.5", "(x0 + 1)**300*(1e-3*x0 + 1e-3)**300 + x0",
+    "sqrt(1e-320*x0 + 1e-320*x1) + x0",
+    "sqrt(x0 + 1)**2 + x0", "sqrt(x0**2)**2 + x0", "sqrt(x0 + x1)*sqrt(x0 + x1)*1e308*1e10", "(2*x0)**1e6 + x1",
+    "sqrt(2) + x0", "cos(0)*x0 - tan(1)*x1", "(1 - 1)**2*x0 + abs(-2)*x1", "exp(1000)*x0 + log(0)*x1", "log(0 - 1)*x0",
+    "sin(exp(1000))*x0 + x1", "(0 - 1e308 - 1e308)*x0 + x1", "exp(800)*exp(800) + x0", "(3 - 3)**0.5 + x0",
+    "x0\t+\tx1", "x0 +\n x1\r", "sin\t(x0)", "x0*" + "1." + "0" * 100, "1" * 400 + "*x0", "x" + "1" * 9,
+    "a" * 200 + " + x0",
+    "*".join(f"(x0 + {k})" for k in range(12)), "*".join(f"sin({k}*x0)" for k in range(1, 40)),
+    "+".join(f"sin({k}*x0)" for k in range(1, 80)), "sin(" + "+".join(f"cos({k}*x0)" for k in range(1, 80)) + ")",
+    "(x0 + x1 + x2)**2*(x0 + 1)*(x1 + 1)*(x2 + 1)*(x0 + 2)*(x1 + 2)", "(" * 80 + "x0" + ")" * 80, "x0 " + "+ 1" * 3000,
+    "-" * 300 + "x0", "x0" + "*x0" * 300, "x0" + "/x0" * 300, "x0" + "+(x1" * 90 + ")" * 90,
+    "x0+" * 200 + "x1*" * 200 + "2",
+    "sqrt(" * 40 + "x0 + 1" + ")" * 40, "*".join(f"sqrt(sin({k}*x0) + x1)**2" for k in range(1, 8)),
+    "+".join(f"sqrt(x0 + {k})**2" for k in range(1, 30)), "x0 $ x1", "x0.real", "e.x", "1/sin", ".", "x0 + .", "1.x0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("inputs", ["normal", "uniform:1,5"])
+def test_numbers_and_sizes_beyond_the_unit_are_judged_as_by_accepts(inputs: str) -> None:
+    check_against_accepts(AT_THE_LIMITS, Inputs.of(inputs, seed=1))
+
 
 @pytest.mark.parametrize("inputs", ["normal", "uniform:1,5"])
 def test_every_way_of_writing_is_judged_as_by_accepts(inputs: str) -> None:

@@ -44,6 +44,9 @@ def operator_programs() -> tuple[list[Expression], Programs]:
         expressions.append(Expression.of(op, "x0", "x0"))
         for constant in EXPONENTS:
             expressions += [Expression.of(op, "x0", constant), Expression.of(op, constant, "x1")]
+    # The same beside the inputs themselves, whose derivatives are there already when those of the operator are added.
+    beside = Expression.of("add", "x0", "x1")
+    expressions += [Expression.of("add", beside, expression) for expression in expressions]
     return expressions, compile_programs(expressions, NAMES)
 
 
@@ -103,6 +106,35 @@ def test_jacobians_of_every_operator_equal_numpy_at_special_values(level: str) -
     X = in_domain(special_samples())
     for ours, reference in zip(kernels.jacobians(programs, X), numpy_kernel.jacobians(programs, X), strict=True):
         assert_same(ours, reference)
+
+
+@compiled
+def test_operators_on_numbers_alone_equal_numpy() -> None:
+    numbers = [-2.5, -1.0, -0.3, -1e-4, 0.0, 0.3, 0.5, 1.0, 2.0, 2.5]
+    constant = [Expression.of(op, a) for op in OPERATORS.values() if op.arity == 1 for a in numbers]
+    constant += [
+        Expression.of(op, a, b) for op in OPERATORS.values() if op.arity == 2 for a in numbers for b in numbers
+    ]
+    programs = compile_programs(constant, NAMES)
+    X = np.ones((3, 9))
+    for ours, reference in zip(kernels.jacobians(programs, X), numpy_kernel.jacobians(programs, X), strict=True):
+        assert_same(ours, reference)
+
+
+@compiled
+@pytest.mark.parametrize("n_terms", range(1, 10))
+def test_weighted_fits_of_any_number_of_terms_equal_numpy(n_terms: int, level: str) -> None:
+    """Inner products are taken in blocks of columns: every remainder has its own loop."""
+    rng = np.random.default_rng(n_terms)
+    X, y, weights = rng.uniform(0.5, 2.0, (3, 101)), rng.normal(size=101), rng.uniform(0.1, 2.0, 101)
+    programs = compile_programs(
+        [Expression.of("sin", Expression.of("mul", float(k + 1), "x0")) for k in range(n_terms)], NAMES
+    )
+    free = np.zeros(n_terms, dtype=bool)
+    ours = kernels.fit(programs, [0, n_terms], free, X, y, weights)
+    reference = numpy_kernel.fit(programs, np.array([0, n_terms]), free, X, y, weights)
+    np.testing.assert_allclose(ours.coefficients, reference.coefficients, rtol=1e-7)
+    np.testing.assert_allclose(ours.loss, reference.loss, rtol=1e-10)
 
 
 @compiled

@@ -4,6 +4,12 @@
  * nothing; every other operator is one loop per active operand: D[i] (+)= scale * G[i] * partial. Operands that hold no wanted
  * leaf are skipped, so their partial never contributes a nan. */
 
+/* LOADING is handed on: semicolons in it, not commas. */
+#define SET(LOADING, PARTIAL)                                                                                           \
+    ROWS(n) {                                                                                                           \
+        LOADING;                                                                                                        \
+        D[i] = s * G[i] * (PARTIAL);                                                                                    \
+    }
 #define PUSH(LOADING, PARTIAL)                                                                                          \
     if (add) {                                                                                                          \
         ROWS(n) {                                                                                                       \
@@ -11,10 +17,7 @@
             D[i] += s * G[i] * (PARTIAL);                                                                               \
         }                                                                                                               \
     } else {                                                                                                            \
-        ROWS(n) {                                                                                                       \
-            LOADING;                                                                                                    \
-            D[i] = s * G[i] * (PARTIAL);                                                                                \
-        }                                                                                                               \
+        SET(LOADING, PARTIAL)                                                                                           \
     }
 
 typedef struct {
@@ -30,16 +33,17 @@ static void push_unary(const Step *p, double s, const double *G, double *D, int 
     (void)V;
     switch (p->op == OP_SIN || p->op == OP_COS ? for_tile(p->op, A, n) : p->op) {
 #define LOAD                                                                                                            \
-    double a = A[i], v = V[i];                                                                                          \
-    (void)a, (void)v
+    double a = A[i]; double v = V[i];                                                                                   \
+    (void)a; (void)v
 #define U(NAME, VALUE, FIRST, SECOND) case OP_##NAME: PUSH(LOAD, FIRST) return;
-        UNARY_OPERATORS(U)
+        UNARY_OPERATORS(U) FLAT_UNARY_OPERATORS(U) POWERS(U) LARGE_ANGLES(U)
 #undef U
 #undef LOAD
         default: return;
     }
 }
 
+/* The partial along an operand that is one number is for a constant, which has its row to itself: nothing is added. */
 static void push_binary(const Step *p, int which, double s, const double *G, double *D, int add) {
     const double *A = p->A, *B = p->B, *V = p->V;
     int64_t n = p->n;
@@ -47,14 +51,14 @@ static void push_binary(const Step *p, int which, double s, const double *G, dou
     (void)V;
     switch (p->op) {
 #define LOAD_VV                                                                                                         \
-    double a = A[i], b = B[i], v = V[i];                                                                                \
-    (void)a, (void)b, (void)v
+    double a = A[i]; double b = B[i]; double v = V[i];                                                                  \
+    (void)a; (void)b; (void)v
 #define LOAD_VS                                                                                                         \
-    double a = A[i], b = sb, v = V[i];                                                                                  \
-    (void)a, (void)b, (void)v
+    double a = A[i]; double b = sb; double v = V[i];                                                                    \
+    (void)a; (void)b; (void)v
 #define LOAD_SV                                                                                                         \
-    double a = sa, b = B[i], v = V[i];                                                                                  \
-    (void)a, (void)b, (void)v
+    double a = sa; double b = B[i]; double v = V[i];                                                                    \
+    (void)a; (void)b; (void)v
 #define B(NAME, VALUE, FA, FB, FAA, FAB, FBB)                                                                           \
     case OP_##NAME:                                                                                                     \
         if (p->kind == VECTORS) {                                                                                       \
@@ -65,17 +69,17 @@ static void push_binary(const Step *p, int which, double s, const double *G, dou
             }                                                                                                           \
         } else if (p->kind == SCALAR_RIGHT) {                                                                           \
             if (which) {                                                                                                \
-                PUSH(LOAD_VS, FB)                                                                                       \
+                SET(LOAD_VS, FB)                                                                                        \
             } else {                                                                                                    \
                 PUSH(LOAD_VS, FA)                                                                                       \
             }                                                                                                           \
         } else if (which) {                                                                                             \
             PUSH(LOAD_SV, FB)                                                                                           \
         } else {                                                                                                        \
-            PUSH(LOAD_SV, FA)                                                                                           \
+            SET(LOAD_SV, FA)                                                                                            \
         }                                                                                                               \
         return;
-        BINARY_OPERATORS(B)
+        BINARY_OPERATORS(B) FLAT_BINARY_OPERATORS(B)
 #undef B
         default: return;
     }

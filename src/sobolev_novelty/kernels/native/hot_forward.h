@@ -24,7 +24,7 @@ static void forward(int op, int kind, int64_t n, const double *A, const double *
             D[i] = VALUE;                                                                                               \
         }                                                                                                               \
         return;
-        UNARY_OPERATORS(U)
+        UNARY_OPERATORS(U) FLAT_UNARY_OPERATORS(U) POWERS(U) LARGE_ANGLES(U) PLAIN_FORMS(U)
 #undef U
 #define B(NAME, VALUE, FA, FB, FAA, FAB, FBB)                                                                           \
     case OP_##NAME:                                                                                                     \
@@ -47,7 +47,7 @@ static void forward(int op, int kind, int64_t n, const double *A, const double *
             }                                                                                                           \
         }                                                                                                               \
         return;
-        BINARY_OPERATORS(B)
+        BINARY_OPERATORS(B) FLAT_BINARY_OPERATORS(B)
 #undef B
         default: return;
     }

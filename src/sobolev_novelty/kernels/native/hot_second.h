@@ -16,22 +16,23 @@ static void curvature(const Step *p, int pair, double *D) {
             D[i] = SECOND;                                                                                              \
         }                                                                                                               \
         return;
-        UNARY_OPERATORS(U)
+        UNARY_OPERATORS(U) POWERS(U)
 #undef U
-#define CURVE(FORMULA)                                                                                                  \
+/* An operand that is differentiated is a row; the other may be one number. */
+#define CURVE(LEFT, RIGHT, FORMULA)                                                                                     \
     ROWS(n) {                                                                                                           \
-        double a = A ? A[i] : p->sa, b = B ? B[i] : p->sb, v = V[i];                                                    \
+        double a = LEFT, b = RIGHT, v = V[i];                                                                           \
         (void)a, (void)b, (void)v;                                                                                      \
         D[i] = FORMULA;                                                                                                 \
     }
 #define B(NAME, VALUE, FA, FB, FAA, FAB, FBB)                                                                           \
     case OP_##NAME:                                                                                                     \
         if (pair == 0) {                                                                                                \
-            CURVE(FAA)                                                                                                  \
+            CURVE(A[i], B ? B[i] : p->sb, FAA)                                                                          \
         } else if (pair == 1) {                                                                                         \
-            CURVE(FAB)                                                                                                  \
+            CURVE(A[i], B[i], FAB)                                                                                      \
         } else {                                                                                                        \
-            CURVE(FBB)                                                                                                  \
+            CURVE(A ? A[i] : p->sa, B[i], FBB)                                                                          \
         }                                                                                                               \
         return;
         BINARY_OPERATORS(B)

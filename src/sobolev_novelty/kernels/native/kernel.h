@@ -110,7 +110,6 @@ typedef struct {
     void (*scale)(double *, const double *, int64_t n); /* x *= w */
     /* One Householder sweep over [R; B]: R (m x m, row-major, upper) takes up the n rows of the m columns of B. */
     void (*absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m);
-    int (*finite)(const double *, int64_t n);
     /* Pursuit: inner products of a panel with n_groups * GROUP directions, and the gains that follow from some of them. */
     void (*inner)(const float *panel, const float *directions, int64_t n_rows, int64_t n_groups, float *out);
     void (*gains)(const float *inner, const int64_t *members, int64_t n_members, float smallest, float *out);

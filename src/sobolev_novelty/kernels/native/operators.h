@@ -49,9 +49,11 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
 #define POW_BB(a, b, v) (((a) == 0.0) & ((b) > 0.0) ? 0.0 : (v) * (LOG(a) * LOG(a)))
 #define ABS_(a) __builtin_fabs(a)
 
-/* U(name, value, first, second) */
+/* The rows are in lists by what can become of them, so that no loop is compiled that nothing reaches: a second derivative is asked
+ * for only where there is one, and the forms for some ranges of operands are no part of a program.
+ *
+ * U(name, value, first, second) */
 #define UNARY_OPERATORS(U)                                                                                              \
-    U(NEG, -a, -1.0, 0.0)                                                                                               \
     U(SQRT, __builtin_sqrt(a), 0.5 / v, -0.25 / (v * v * v))                                                            \
     U(CBRT, cbrt(a), 1.0 / (3.0 * v * v), -2.0 / (9.0 * (v * v * v * v * v)))                                           \
     U(SQUARE, a * a, 2.0 * a, 2.0)                                                                                      \
@@ -71,8 +73,6 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(SINH, sinh(a), cosh(a), v)                                                                                        \
     U(COSH, cosh(a), sinh(a), v)                                                                                        \
     U(TANH, tanh(a), 1.0 - v * v, -2.0 * v * (1.0 - v * v))                                                             \
-    U(ABS, ABS_(a), sign_(a), 0.0)                                                                                      \
-    U(SIGN, sign_(a), 0.0, 0.0)                                                                                         \
     U(ARCSINH, asinh(a), 1.0 / __builtin_sqrt(a * a + 1.0), -a / p15(a * a + 1.0))                                      \
     U(ARCCOSH, acosh(a), 1.0 / __builtin_sqrt(a * a - 1.0), -a / p15(a * a - 1.0))                                      \
     U(ARCTANH, atanh(a), 1.0 / (1.0 - a * a), 2.0 * a / ((1.0 - a * a) * (1.0 - a * a)))                                \
@@ -81,33 +81,50 @@ SOBOLEV_INLINE double half_(double a) { return a == -__builtin_inf() ? __builtin
     U(GPLOG, outside(a, LOG(ABS_(a)), 0.0), outside(a, 1.0 / a, 0.0), outside(a, -1.0 / (a * a), 0.0))                  \
     U(GPINV, outside(a, 1.0 / a, 0.0), -v * v, 2.0 * v * v * v)                                                         \
     U(LOGABS, LOG(ABS_(a)), 1.0 / a, -1.0 / (a * a))                                                                    \
-    U(SQRTABS, __builtin_sqrt(ABS_(a)), 0.5 * sign_(a) / v, -0.25 / (v * v * v))                                        \
+    U(SQRTABS, __builtin_sqrt(ABS_(a)), 0.5 * sign_(a) / v, -0.25 / (v * v * v))
+
+/* Without a second derivative. */
+#define FLAT_UNARY_OPERATORS(U)                                                                                         \
+    U(NEG, -a, -1.0, 0.0)                                                                                               \
+    U(ABS, ABS_(a), sign_(a), 0.0)                                                                                      \
+    U(SIGN, sign_(a), 0.0, 0.0)
+
+/* pow with a constant exponent. */
+#define POWERS(U)                                                                                                       \
     U(HALF, half_(a), 0.5 / v, -0.25 / (v * v * v))                                                                     \
     U(POW4, (a * a) * (a * a), 4.0 * (a * a * a), 12.0 * (a * a))                                                       \
     U(POW5, (a * a) * (a * a) * a, 5.0 * ((a * a) * (a * a)), 20.0 * (a * a * a))                                       \
     U(POW6, (a * a * a) * (a * a * a), 6.0 * ((a * a) * (a * a) * a), 30.0 * ((a * a) * (a * a)))                       \
     U(POWM2, 1.0 / (a * a), -2.0 / (a * a * a), 6.0 / ((a * a) * (a * a)))                                              \
     U(POWM3, 1.0 / (a * a * a), -3.0 / ((a * a) * (a * a)), 12.0 / ((a * a) * (a * a) * a))                             \
-    U(POWM4, 1.0 / ((a * a) * (a * a)), -4.0 / ((a * a) * (a * a) * a), 20.0 / ((a * a * a) * (a * a * a)))             \
+    U(POWM4, 1.0 / ((a * a) * (a * a)), -4.0 / ((a * a) * (a * a) * a), 20.0 / ((a * a * a) * (a * a * a)))
+
+/* Angles that need a long reduction; values that need no care. */
+#define LARGE_ANGLES(U)                                                                                                 \
     U(SIN_LARGE, sin(a), cos(a), -v)                                                                                    \
-    U(COS_LARGE, cos(a), -sin(a), -v)                                                                                   \
+    U(COS_LARGE, cos(a), -sin(a), -v)
+
+#define PLAIN_FORMS(U)                                                                                                  \
     U(EXP_PLAIN, EXP_PLAIN(a), v, v)                                                                                    \
     U(LOG_PLAIN, LOG_PLAIN(a), 1.0 / a, -1.0 / (a * a))
 
 /* B(name, value, f_a, f_b, f_aa, f_ab, f_bb) */
 #define BINARY_OPERATORS(B)                                                                                             \
-    B(ADD, a + b, 1.0, 1.0, 0.0, 0.0, 0.0)                                                                              \
-    B(SUB, a - b, 1.0, -1.0, 0.0, 0.0, 0.0)                                                                             \
     B(MUL, a * b, b, a, 0.0, 1.0, 0.0)                                                                                  \
     B(DIV, a / b, 1.0 / b, -v / b, 0.0, -1.0 / (b * b), 2.0 * v / (b * b))                                              \
     B(POW, pow(a, b), POW_A(a, b), POW_B(a, b, v), POW_AA(a, b), POW_AB(a, b), POW_BB(a, b, v))                         \
-    B(MIN, min_(a, b), (double)(a <= b), 1.0 - (double)(a <= b), 0.0, 0.0, 0.0)                                         \
-    B(MAX, max_(a, b), (double)(a >= b), 1.0 - (double)(a >= b), 0.0, 0.0, 0.0)                                         \
     B(GPDIV, outside(b, a / b, 1.0), outside(b, 1.0 / b, 0.0), outside(b, -v / b, 0.0), 0.0,                            \
       outside(b, -1.0 / (b * b), 0.0), outside(b, 2.0 * v / (b * b), 0.0))                                              \
     B(POWABS, pow(ABS_(a), b), POW_A(ABS_(a), b) * sign_(a), POW_B(ABS_(a), b, v), POW_AA(ABS_(a), b),                  \
       POW_AB(ABS_(a), b) * sign_(a), POW_BB(ABS_(a), b, v))                                                             \
     B(AQ, a / __builtin_sqrt(1.0 + b * b), 1.0 / __builtin_sqrt(1.0 + b * b), -a * b / p15(1.0 + b * b), 0.0,           \
       -b / p15(1.0 + b * b), a * (2.0 * b * b - 1.0) / ((1.0 + b * b) * p15(1.0 + b * b)))
+
+/* Without a second derivative. */
+#define FLAT_BINARY_OPERATORS(B)                                                                                        \
+    B(ADD, a + b, 1.0, 1.0, 0.0, 0.0, 0.0)                                                                              \
+    B(SUB, a - b, 1.0, -1.0, 0.0, 0.0, 0.0)                                                                             \
+    B(MIN, min_(a, b), (double)(a <= b), 1.0 - (double)(a <= b), 0.0, 0.0, 0.0)                                         \
+    B(MAX, max_(a, b), (double)(a >= b), 1.0 - (double)(a >= b), 0.0, 0.0, 0.0)
 
 #endif

@@ -13,10 +13,10 @@
 double scalar_value(int op, double a, double b) {
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND) case OP_##NAME: return VALUE;
-        UNARY_OPERATORS(U)
+        UNARY_OPERATORS(U) FLAT_UNARY_OPERATORS(U)
 #undef U
 #define B(NAME, VALUE, FA, FB, FAA, FAB, FBB) case OP_##NAME: return VALUE;
-        BINARY_OPERATORS(B)
+        BINARY_OPERATORS(B) FLAT_BINARY_OPERATORS(B)
 #undef B
         default: return NAN;
     }
@@ -26,10 +26,10 @@ double scalar_first(int op, int which, double a, double b, double v) {
     (void)v;
     switch (op) {
 #define U(NAME, VALUE, FIRST, SECOND) case OP_##NAME: return FIRST;
-        UNARY_OPERATORS(U)
+        UNARY_OPERATORS(U) FLAT_UNARY_OPERATORS(U)
 #undef U
 #define B(NAME, VALUE, FA, FB, FAA, FAB, FBB) case OP_##NAME: return which ? (FB) : (FA);
-        BINARY_OPERATORS(B)
+        BINARY_OPERATORS(B) FLAT_BINARY_OPERATORS(B)
 #undef B
         default: return NAN;
     }
