@@ -28,7 +28,7 @@ from sobolev_novelty.search.engine import Deadline
 CLEAR_GAIN = 1.0
 #: What simple numbers are multiples of, and nats that naming it costs.
 BASES = (
-    (1.0, 0.0), (math.pi, 2.0), (1.0 / math.pi, 2.0), (math.pi**2, 3.0), (1.0 / math.pi**2, 3.0),
+    (1.0, 0.0), (math.pi, 2.3), (1.0 / math.pi, 2.3), (math.pi**2, 3.0), (1.0 / math.pi**2, 3.0),
     (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 2.2), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
 )  # fmt: skip
 DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
