@@ -32,6 +32,7 @@ from sobolev_novelty.search.structure.dictionaries import (
 from sobolev_novelty.search.structure.exact_relations import fitted_sum, quotients, sums, unexplained, variants
 from sobolev_novelty.search.structure.reductions import (
     HARD,
+    Interpolants,
     Reduced,
     Wrap,
     on_more_rows,
@@ -101,7 +102,8 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
         yield [wrap(form) for form in _monomial_sums(informative, t, problem.n_threads)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
-    roots = [root(informative, t, wrap) for wrap, t in targets[:4]]
+    interpolants = Interpolants()
+    roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
