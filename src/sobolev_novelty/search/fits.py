@@ -36,6 +36,8 @@ VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
 
+_OUT_OF_ITERATIONS = int(kernels.FitStatus.MAX_ITERATIONS)
+
 #: Bases and denominators of simple numbers. Of 50 numbers drawn at random one would lie near a larger fraction.
 _PI = math.pi
 _BASES = (1.0, _PI, 1.0 / _PI, _PI**2, _PI**-2, math.sqrt(2.0), math.sqrt(_PI), 1.0 / math.sqrt(2.0 * _PI))
@@ -103,18 +105,20 @@ class Fitter:
             programs, offsets, free, self.X, self.y, self.weights, n_iterations=n_iterations, n_threads=self.n_threads
         )
         results = []
-        constants = fits.constants.tolist()
+        constants, losses, statuses = fits.constants.tolist(), fits.loss.tolist(), fits.status.tolist()
         starts = programs.constant_offsets.tolist()
         for c, (begin, end) in enumerate(pairwise(offsets.tolist())):
             fitted = forms[c].terms
-            if forms[c].n_free and np.isfinite(fits.loss[c]):
-                fitted = tuple(terms[i].with_constants(constants[starts[i] : starts[i + 1]]) for i in range(begin, end))
+            if math.isfinite(losses[c]) and any(forms[c].free):
+                fitted = tuple(
+                    [terms[i].with_constants(constants[starts[i] : starts[i + 1]]) for i in range(begin, end)]
+                )
             results.append(
                 Fitted(
                     fitted,
                     fits.coefficients[begin:end],
-                    relative_loss(float(fits.loss[c]), self.total),
-                    int(fits.status[c]) != kernels.FitStatus.MAX_ITERATIONS,
+                    relative_loss(losses[c], self.total),
+                    statuses[c] != _OUT_OF_ITERATIONS,
                 )
             )
         return results

@@ -44,7 +44,10 @@ class ParetoFront:
         error = max(nmse, ROUNDING_NMSE)
         if not error < float("inf"):
             return False
-        return not any(max(c.nmse, ROUNDING_NMSE) <= error and c.complexity <= complexity for c in self.candidates)
+        for c in self.candidates:  # a plain loop: every fit asks, several times
+            if c.nmse <= error and c.complexity <= complexity:
+                return False
+        return True
 
     def including(self, candidate: Candidate) -> ParetoFront:
         """The front after this candidate was offered; of equals the earlier stays."""
