@@ -148,7 +148,7 @@ def _cleared(parts: Sum) -> Sum:
     if not parts or parts[0][0] == 0.0:
         return [(0.0, False, None)]
     sign, _, e = parts[0]
-    if (sign == 1.0 or sign == -1.0) and e is not None and (e[0] is _ADD or e[0] is _SUB):
+    if abs(sign) == 1.0 and e is not None and (e[0] is _ADD or e[0] is _SUB):
         return [(sign * c, explicit, inner) for c, explicit, inner in _sum_of(e, tidy=True)]
     return parts
 

@@ -44,10 +44,7 @@ class ParetoFront:
         error = max(nmse, ROUNDING_NMSE)
         if not error < float("inf"):
             return False
-        for c in self.candidates:  # a plain loop: every fit asks, several times
-            if c.nmse <= error and c.complexity <= complexity:
-                return False
-        return True
+        return not any([c.nmse <= error and c.complexity <= complexity for c in self.candidates])
 
     def including(self, candidate: Candidate) -> ParetoFront:
         """The front after this candidate was offered; of equals the earlier stays."""

@@ -133,10 +133,7 @@ def as_form(genome: Genome) -> Expression:
 
 
 def _has_variable(term: Expression) -> bool:
-    for token in term.tokens:  # a plain loop: breeding asks all the time
-        if isinstance(token, str):
-            return True
-    return False
+    return any([isinstance(token, str) for token in term.tokens])
 
 
 def _at_random(genome: Genome, rng: np.random.Generator) -> int:

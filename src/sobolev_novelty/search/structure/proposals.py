@@ -256,8 +256,8 @@ def _solutions(
     few, t = _screen(variables), t[:SCREEN_ROWS]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        yield _product_forms(few, t, operators, algebraic, n_threads)
-        yield _product_forms(few, t, operators, functional_factors(few, operators) + algebraic, n_threads)
+        yield _product_forms(few, t, operators, [algebraic], n_threads)
+        yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], n_threads)
     if d > 4:
         return
     undone = _undone(t, operators)
@@ -306,24 +306,35 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
 
 
 def _product_forms(
-    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary, n_threads: int
+    variables: Sequence[Variable],
+    t: FloatArray,
+    operators: Sequence[str],
+    factors: Sequence[Dictionary],
+    n_threads: int,
 ) -> list[Expression]:
     """Products c · Π fᵏ: sums in the logarithms."""
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
-    nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
-    factors = factors.taken(nonzero)
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
     exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
     powers_of_e = exponents if "exp" in operators else empty(len(t))
-    n_logs = n_free + len(factors)
-    logs = np.concatenate(
-        [np.ones((1, len(t)))]
-        + [np.log(np.abs(v.values))[None] for v in simple]
-        + [np.log(np.abs(factors.values)), powers_of_e.values]
-    )
+    logs = np.empty((n_free + sum(map(len, factors)) + len(powers_of_e), len(t)))
+    logs[0] = 1.0
+    for place, v in enumerate(simple, 1):
+        logs[place] = np.log(np.abs(v.values))
+    n_logs = n_free
+    places: list[tuple[Dictionary, int]] = []
+    for part in factors:
+        for start, found in part.blocks():
+            sizes = np.abs(found)
+            nonzero = np.flatnonzero((sizes > 1e-12).all(axis=1))
+            np.log(sizes[nonzero], out=logs[n_logs : n_logs + len(nonzero)])
+            n_logs += len(nonzero)
+            places += [(part, start + j) for j in nonzero.tolist()]
+    logs = logs[: n_logs + len(powers_of_e)]
+    logs[n_logs:] = powers_of_e.values
     found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
     forms = []
     for combination in sorted(found, key=lambda c: c.nmse)[:4]:
@@ -337,7 +348,7 @@ def _product_forms(
                 continue
             power = simple_exponent(float(k))
             if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else _positive_side(factors, j - n_free)
+                base = simple[j - 1].expression if j < n_free else _positive_side(*places[j - n_free])
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:

@@ -186,7 +186,9 @@ def root(
 
 def on_more_rows(problem: Reduced) -> Reduced:
     """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not noise."""
-    denser = _in_better_coordinates(problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD, problem.interpolants)
+    denser = _in_better_coordinates(
+        problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD, problem.interpolants
+    )
     return denser if denser.error < MUST_PAY * problem.error else problem
 
 
