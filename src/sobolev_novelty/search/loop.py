@@ -18,6 +18,7 @@ import numpy as np
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.search.collector import rare_collections
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
@@ -202,7 +203,7 @@ def run(
     search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found, state=state)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), rare_collections():
             guessed = search.evaluate([*problem.guesses, Expression.of(1.0)])[: len(problem.guesses)]
             if not search.stop_reason:
                 _rounds(search, engine, rng, guessed, visitors)
