@@ -173,7 +173,9 @@ def _new_token(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.rand
     if not isinstance(token, Operator):
         return term.replace(spot, vocabulary.leaf(rng))
     choices = [op for op in (vocabulary.unary if token.arity == 1 else vocabulary.binary) if op is not token]
-    return Expression((*term.tokens[:spot], _drawn(choices, rng), *term.tokens[spot + 1 :])) if choices else term
+    if not choices:
+        return term
+    return Expression._trusted((*term.tokens[:spot], _drawn(choices, rng), *term.tokens[spot + 1 :]))
 
 
 @_at_a_spot
