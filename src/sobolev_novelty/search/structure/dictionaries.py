@@ -69,7 +69,7 @@ class Dictionary:
     @property
     def n_rows(self) -> int:
         """Rows of every column."""
-        return self.values.shape[1]
+        return int(self.values.shape[1])
 
     def blocks(self) -> Iterator[tuple[int, FloatArray]]:
         """The columns, a few at a time so that they stay in the cache, each time with the index of the first."""

@@ -327,8 +327,8 @@ def _product_forms(
     n_logs = n_free
     places: list[tuple[Dictionary, int]] = []
     for part in factors:
-        for start, found in part.blocks():
-            sizes = np.abs(found)
+        for start, block in part.blocks():
+            sizes = np.abs(block)
             nonzero = np.flatnonzero((sizes > 1e-12).all(axis=1))
             np.log(sizes[nonzero], out=logs[n_logs : n_logs + len(nonzero)])
             n_logs += len(nonzero)
