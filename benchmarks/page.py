@@ -99,9 +99,12 @@ def _searches(stored: dict[str, Any]) -> str:
         "",
         "Most of a genetic search on a noisy law was structural pursuit in NumPy. Its inner products, gains and",
         "its choice of columns are one pass of the compiled kernel over panels of columns in single precision, handed",
-        "out to `n_jobs` threads; nodes of the beam share the directions of their ancestors, a dictionary is scaled",
-        "once for all targets and writes a column down when it is chosen. What is left is mostly Python (canonical",
-        "forms, spelling, breeding), which a second thread cannot share.",
+        "out to threads; nodes of the beam share the directions of their ancestors and are remembered for exchange;",
+        "a dictionary is made block by block, scaled once for all targets, and writes a column down when it is chosen.",
+        "Hypotheses that differ in the target only share one interpolant. Canonical forms work on bare tokens, and",
+        "Python's collector of cyclic garbage looks at a search less often. What is left is a quarter in the kernel",
+        "(fits, pursuit) and otherwise spread over many small parts in Python, which two islands share and two threads",
+        "cannot.",
         "",
         "| search | evaluations | commit | evaluations per second before | now | ratio | same equation and front |",
         "| --- | --- | --- | --- | --- | --- | --- |",
@@ -118,7 +121,9 @@ def _searches(stored: dict[str, Any]) -> str:
         found = stored["threads"]
         lines += [
             "",
-            f"Two threads against one, wall time, noisy law: {found['ratio']:.2f} x; load average {found['load']:.1f}.",
+            f"`n_jobs=2` (two islands) against one core, noisy law: {found['ratio']:.2f} x in wall time at a load",
+            f"average of {found['load']:.1f}, {found['processor']:.2f} x in the processor time of the busier process:",
+            "islands meet, and on a machine with other work the later one is waited for.",
         ]
     return "\n".join(lines) + "\n"
 

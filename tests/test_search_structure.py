@@ -13,11 +13,14 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
 from sobolev_novelty.search.structure.dictionaries import (
+    Pairs,
     Variable,
     additive_dictionary,
     algebraic_factors,
     distinct,
     functional_factors,
+    joined,
+    listed,
     power_products,
     scanned_dictionary,
     simple_dictionary,
@@ -29,7 +32,7 @@ from sobolev_novelty.search.structure.proposals import (
     power_law,
     structural_forms,
 )
-from sobolev_novelty.search.structure.reductions import Reduced, loo_error, reductions, root
+from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(1.0, 4.0, (400, 3))
@@ -60,6 +63,16 @@ def test_distinct_keeps_one_column_a_direction() -> None:
     variables = _variables(1)
     doubled = power_products(variables, np.array([[1.0], [2.0]])) + power_products(variables, np.array([[1.0]]))
     assert len(distinct(doubled)) == 2
+
+
+@pytest.mark.parametrize(("n_left", "n_right", "n"), [(7, 300, 2100), (300, 7, 2100), (40, 40, 1001), (3, 2, 99)])
+def test_pairs_made_block_by_block_are_the_products_of_all_columns(n_left: int, n_right: int, n: int) -> None:
+    left, right = RNG.normal(size=(n_left, 400)), RNG.normal(size=(n_right, 400))
+    letters = [Expression.of(f"x{k}") for k in range(300)]
+    made = joined([Pairs("mul", listed(left, letters), listed(right, letters), n)])
+    np.testing.assert_array_equal(made.values, (left[:, None] * right).reshape(-1, 400)[:n])
+    last = len(made) - 1
+    assert made.expression(last) == Expression.of("mul", letters[last // n_right], letters[last % n_right])
 
 
 def test_a_power_law_is_read_off_the_logarithms() -> None:
@@ -98,6 +111,15 @@ def test_a_true_reduction_lowers_the_leave_one_out_error_and_a_false_one_raises_
     assert best.error < start.error
     false, _ = loo_error(_variables(2)[1:], y, in_logs=start.in_logs, smoothers=(start.smoother,))
     assert false > 5.0 * start.error
+
+
+def test_an_interpolant_that_hypotheses_share_gives_the_error_of_one_of_their_own() -> None:
+    y = X[:, 0] ** 2 * np.cos(X[:, 1] - X[:, 2])
+    known = Interpolants()
+    for n in (1, 3, 2):
+        for target in (y, y / X[:, 0], y / X[:, 1] ** 2):
+            shared = loo_error(_variables(n), target, in_logs=True, interpolants=known)
+            assert shared == loo_error(_variables(n), target, in_logs=True)
 
 
 def test_a_reduced_problem_is_wrapped_back_into_the_original() -> None:

@@ -94,8 +94,13 @@ class Expression:
             raise ExpressionError(f"'{head}' is not an operator. Known: {', '.join(OPERATORS)}.")
         if op.arity != len(operands):
             raise ExpressionError(f"'{op.name}' takes {op.arity} operand(s). Got {len(operands)}.")
-        first, *rest = [o.tokens if isinstance(o, Expression) else (_check_token(o),) for o in operands]
-        return cls._trusted((op, *first, *rest[0]) if rest else (op, *first))
+        tokens: list[Token] = [op]
+        for o in operands:
+            if isinstance(o, Expression):
+                tokens += o.tokens
+            else:
+                tokens.append(_check_token(o))
+        return cls._trusted(tuple(tokens))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("Expressions are immutable: build a new one.")
@@ -163,17 +168,7 @@ class Expression:
 
     def end(self, start: int) -> int:
         """Index after the subtree that begins at ``start``."""
-        tokens = self.tokens
-        open_operands = 1
-        position = start
-        while open_operands:
-            token = tokens[position]
-            if not isinstance(token, Operator):
-                open_operands -= 1
-            elif token.arity == 2:
-                open_operands += 1
-            position += 1
-        return position
+        return end_of_tree(self.tokens, start)
 
     def subtree(self, start: int) -> Expression:
         """The subtree that begins at token ``start``: a slice."""
@@ -205,16 +200,17 @@ class Expression:
 
     def with_constants(self, values: Sequence[float]) -> Expression:
         """The same form with other constants, in prefix order."""
-        places = [k for k, token in enumerate(self.tokens) if isinstance(token, float)]
-        if len(values) != len(places):
-            raise ExpressionError(f"The form has {len(places)} constants. Got {len(values)} values.")
-        if not places:
-            return self
         tokens = list(self.tokens)
-        for k, value in zip(places, values, strict=True):
-            number = float(value)
-            tokens[k] = number if math.isfinite(number) else _check_token(number)
-        return Expression._trusted(tuple(tokens))
+        n_known = 0
+        for k, token in enumerate(tokens):
+            if isinstance(token, float):
+                if n_known < len(values):
+                    number = float(values[n_known])
+                    tokens[k] = number if math.isfinite(number) else _check_token(number)
+                n_known += 1
+        if len(values) != n_known:
+            raise ExpressionError(f"The form has {n_known} constants. Got {len(values)} values.")
+        return Expression._trusted(tuple(tokens)) if n_known else self
 
     def rounded(self, digits: int) -> Expression:
         """The same form with its constants rounded to significant digits.
@@ -275,6 +271,20 @@ class Expression:
 _new = object.__new__
 _set_tokens = Expression.__dict__["tokens"].__set__
 _set_hash = Expression.__dict__["_hash"].__set__
+
+
+def end_of_tree(tokens: tuple[Token, ...], start: int) -> int:
+    """Index after the tree that begins at ``start``."""
+    open_operands = 1
+    position = start
+    while open_operands:
+        token = tokens[position]
+        if not isinstance(token, Operator):
+            open_operands -= 1
+        elif token.arity == 2:
+            open_operands += 1
+        position += 1
+    return position
 
 
 def _check_token(token: object) -> Token:

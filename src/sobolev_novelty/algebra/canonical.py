@@ -4,6 +4,7 @@ Notation
 --------
 A *part* is ``(c, is_explicit, e)``: the number ``c`` times the expression ``e`` (``None`` for 1); ``is_explicit`` says
 that a constant of the expression stands behind ``c``, so that a fit may change it. A *sum* is a list of parts.
+Within this module an expression is its bare tokens: this is where a search spends most of its time in Python.
 
 Numeric factors move out of products, quotients, powers and roots, where they would only repeat the coefficient:
 :math:`\sqrt{2 + 2x} = \sqrt2\,\sqrt{1 + x}`.
@@ -16,14 +17,17 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 
 from sobolev_novelty.algebra.products import EXPONENTS, folded, real_power
-from sobolev_novelty.algebra.writing import ONE, denominator_of, multiplied
-from sobolev_novelty.expression import Expression, Token
+from sobolev_novelty.algebra.writing import ONE, product_of, tokens_below
+from sobolev_novelty.expression import Expression, Token, end_of_tree
 from sobolev_novelty.operators import OPERATORS, Operator
 
-Part = tuple[float, bool, Expression | None]
+Tokens = tuple[Token, ...]
+Part = tuple[float, bool, Tokens | None]
 Sum = list[Part]
 
-_POW, _DIV, _MUL, _ADD, _SUB, _NEG = (OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg"))
+_POW, _DIV, _MUL, _ADD, _SUB, _NEG, _EXP, _INV = (
+    OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg", "exp", "inv")
+)
 
 #: Sums up to this many nodes are taken apart summand by summand.
 MAX_SUM_IN_PARTS = 200
@@ -40,7 +44,8 @@ def canonical_terms(expression: Expression) -> tuple[Expression, ...]:
     >>> [str(term) for term in canonical_terms(parse("3*x0*(x1 + 2) - sqrt(4*x0 + 8) + 5"))]
     ['x0*(x1 + 2)', 'sqrt(x0 + 2)', '1']
     """
-    return tuple(dict.fromkeys(ONE if e is None else e for _, _, e in _sum_of(expression, tidy=False)))
+    terms = dict.fromkeys([ONE.tokens if e is None else e for _, _, e in _sum_of(expression.tokens, tidy=False)])
+    return tuple([Expression._trusted(e) for e in terms])
 
 
 def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expression:
@@ -54,9 +59,9 @@ def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expr
     """
     parts: Sum = []
     for term, coefficient in zip(terms, coefficients, strict=True):
-        c, explicit, e = _collapse(_sum_of(term, tidy=True))  # a term that is a sum stays whole
+        c, explicit, e = _collapse(_sum_of(term.tokens, tidy=True))  # a term that is a sum stays whole
         parts.append((c * float(coefficient), explicit, e))
-    return _build([part for part in parts if part[0] != 0.0])
+    return Expression._trusted(_build([part for part in parts if part[0] != 0.0]))
 
 
 def tidy(expression: Expression) -> Expression:
@@ -68,67 +73,84 @@ def tidy(expression: Expression) -> Expression:
     >>> str(tidy(parse("x0 + (-0.5)*x1*2 + sin(1*x0)")))
     'x0 - x1 + sin(x0)'
     """
-    return _build([part for part in _sum_of(expression, tidy=True) if part[0] != 0.0])
+    return Expression._trusted(_build([part for part in _sum_of(expression.tokens, tidy=True) if part[0] != 0.0]))
 
 
-def _sum_of(expression: Expression, *, tidy: bool) -> Sum:
+def _sum_of(tokens: Tokens, *, tidy: bool) -> Sum:
     """The canonical sum.
 
     With ``tidy`` a factor 1 is no constant any more; without, it is kept because the fit may change it.
     """
     # A search meets the same summands in many sums; a sum too long for that is folded without recursion.
-    if expression.tokens[0] is _ADD and len(expression) <= MAX_SUM_IN_PARTS:
-        left, right = expression.children
-        return _joined(_ADD, (_sum_of(left, tidy=tidy), _sum_of(right, tidy=tidy)), tidy=tidy)
-    return list(_summand(expression, tidy))
+    if tokens[0] is _ADD and len(tokens) <= MAX_SUM_IN_PARTS:
+        return _sum_from(tokens, 0, tidy)[0]
+    return list(_summand(tokens, tidy))
+
+
+def _sum_from(tokens: Tokens, start: int, tidy: bool) -> tuple[Sum, int]:
+    """The sum of the tree that begins at ``start``, and where the tree ends."""
+    if tokens[start] is _ADD:
+        left, middle = _sum_from(tokens, start + 1, tidy)
+        right, end = _sum_from(tokens, middle, tidy)
+        return _of_two(_ADD, left, right, tidy), end
+    end = end_of_tree(tokens, start)
+    return list(_summand(tokens[start:end], tidy)), end
 
 
 @lru_cache(maxsize=1 << 15)
-def _summand(expression: Expression, tidy: bool) -> tuple[Part, ...]:
-    # Expression.fold, with its two functions written out: this is where a search spends most of its time in Python.
+def _summand(tokens: Tokens, tidy: bool) -> tuple[Part, ...]:
+    # Expression.fold, with its two functions written out.
     stack: list[Sum] = []
-    for token in reversed(expression.tokens):
-        if isinstance(token, str):
-            stack.append([(1.0, False, _variable(token))])
-        elif isinstance(token, float):
-            stack.append([(token, not tidy, None)])
-        elif token.arity == 1:
-            stack.append(_joined(token, (stack.pop(),), tidy=tidy))
-        else:
+    for token in reversed(tokens):
+        if isinstance(token, Operator):
             first = stack.pop()
-            stack.append(_joined(token, (first, stack.pop()), tidy=tidy))
+            if token.arity == 1:
+                stack.append(_of_one(token, first, tidy))
+            else:
+                stack.append(_of_two(token, first, stack.pop(), tidy))
+        elif isinstance(token, str):
+            stack.append([(1.0, False, (token,))])
+        else:
+            stack.append([(token, not tidy, None)])
     return tuple(stack[0])
 
 
-@lru_cache(maxsize=1 << 10)
-def _variable(name: str) -> Expression:
-    return Expression._trusted((name,))
-
-
-def _joined(op: Operator, operands: tuple[Sum, ...], *, tidy: bool) -> Sum:
-    for operand in operands:
-        if len(operand) != 1 or operand[0][2] is not None:
-            break
-    else:  # sums add up their constants
-        number = folded(op, [operand[0][0] for operand in operands])
+def _of_one(op: Operator, operand: Sum, tidy: bool) -> Sum:
+    if len(operand) == 1 and operand[0][2] is None:
+        number = folded(op, [operand[0][0]])
         if number is not None:
             return [(number, not tidy, None)]
-    rule = _RULES.get(op.name)
-    result = rule(*operands) if rule else None
+    rule = _RULES_OF_ONE.get(op)
+    result = None if rule is None else rule(operand)
     if result is None:
-        result = [(1.0, False, _apply(op, *[_build(operand) for operand in operands]))]
+        return [(1.0, False, (op, *_build(operand)))]  # nothing to clear
+    return _cleared(result) if tidy else result
+
+
+def _of_two(op: Operator, left: Sum, right: Sum, tidy: bool) -> Sum:
+    if len(left) == 1 and len(right) == 1 and left[0][2] is None and right[0][2] is None:
+        number = folded(op, [left[0][0], right[0][0]])  # sums add up their constants
+        if number is not None:
+            return [(number, not tidy, None)]
+    rule = _RULES_OF_TWO.get(op)
+    result = None if rule is None else rule(left, right)
+    if result is None:
+        result = [(1.0, False, (op, *_build(left), *_build(right)))]
     return _cleared(result) if tidy else result
 
 
 def _cleared(parts: Sum) -> Sum:
     """Without parts that vanish; and a sum that only a sign is left to stand before, as its parts."""
-    kept = [part for part in parts if part[0] != 0.0] or [(0.0, False, None)]
-    if len(kept) > 1:
-        return kept
-    sign, _, e = kept[0]
-    if abs(sign) == 1.0 and e is not None and e.tokens[0] in (_ADD, _SUB):
+    if len(parts) > 1:
+        parts = [part for part in parts if part[0] != 0.0]
+        if len(parts) > 1:
+            return parts
+    if not parts or parts[0][0] == 0.0:
+        return [(0.0, False, None)]
+    sign, _, e = parts[0]
+    if abs(sign) == 1.0 and e is not None and (e[0] is _ADD or e[0] is _SUB):
         return [(sign * c, explicit, inner) for c, explicit, inner in _sum_of(e, tidy=True)]
-    return kept
+    return parts
 
 
 def _add(left: Sum, right: Sum) -> Sum:
@@ -144,65 +166,76 @@ def _neg(operand: Sum) -> Sum:
     return [(-c, explicit, e) for c, explicit, e in operand]
 
 
+def _sub(left: Sum, right: Sum) -> Sum:
+    return _add(left, _neg(right))
+
+
 def _mul(left: Sum, right: Sum) -> Sum:
-    a, explicit_a, x = _collapse(left)
-    b, explicit_b, y = _collapse(right)
-    product = y if x is None else x if y is None else multiplied(x, y)
+    a, explicit_a, x = left[0] if len(left) == 1 else _collapse(left)
+    b, explicit_b, y = right[0] if len(right) == 1 else _collapse(right)
+    product = y if x is None else x if y is None else product_of(x, y)
     return [(a * b, explicit_a or explicit_b, product)]
 
 
 def _div(left: Sum, right: Sum) -> Sum | None:
-    a, explicit_a, x = _collapse(left)
-    b, explicit_b, y = _collapse(right)
+    a, explicit_a, x = left[0] if len(left) == 1 else _collapse(left)
+    b, explicit_b, y = right[0] if len(right) == 1 else _collapse(right)
     if b == 0.0:
         return None
-    quotient = x if y is None else _over(ONE if x is None else x, y)
-    return [(a / b, explicit_a or explicit_b, quotient)]
+    return [(a / b, explicit_a or explicit_b, x if y is None else _over(x, y))]
 
 
-def _over(x: Expression, y: Expression) -> Expression:
+def _over(x: Tokens | None, y: Tokens) -> Tokens:
     """x/y; with y = 1/q a product."""
-    q = denominator_of(y)
-    if q is None or isinstance(q.head, float):  # 1/0 stays what it is
-        return _apply(_DIV, x, y)
-    return q if x is ONE else multiplied(x, q)
+    q = tokens_below(y)
+    if q is None or isinstance(q[0], float):  # 1/0 stays what it is
+        return (_DIV, *(x or ONE.tokens), *y)
+    return q if x is None else product_of(x, q)
 
 
-def _raised(name: str, exponent: float, operand: Sum) -> Sum | None:
+def _raised(op: Operator, exponent: float, operand: Sum) -> Sum | None:
     c, explicit, e = _collapse(operand)
     factor = None if e is None else real_power(c, exponent)
     if e is None or factor is None:
         return None
-    if name == "inv":
-        return [(factor, explicit, _over(ONE, e))]
-    exponents = (Expression.of(exponent),) if name == "pow" else ()
-    return [(factor, explicit, _apply(OPERATORS[name], e, *exponents))]
+    if op is _INV:
+        return [(factor, explicit, _over(None, e))]
+    return [(factor, explicit, (op, *e, *_scaled(exponent, False, None)) if op is _POW else (op, *e))]
 
 
 def _pow(base: Sum, exponent: Sum) -> Sum | None:
     if len(exponent) == 1 and exponent[0][2] is None:
-        return _raised("pow", exponent[0][0], base)
+        return _raised(_POW, exponent[0][0], base)
     return None
 
 
 def _exp(operand: Sum) -> Sum | None:
     """exp(a + s) = exp(a) exp(s): the constant repeats the coefficient."""
-    constant = sum(c for c, _, e in operand if e is None)
     rest = [part for part in operand if part[2] is not None]
-    if len(rest) == len(operand) or abs(constant) > MAX_EXPONENT:
+    if len(rest) == len(operand):
         return None
-    return [(math.exp(constant), True, _apply(OPERATORS["exp"], _build(rest)))]
+    constant = sum(c for c, _, e in operand if e is None)
+    if abs(constant) > MAX_EXPONENT:
+        return None
+    return [(math.exp(constant), True, (_EXP, *_build(rest)))]
 
 
-_RULES: dict[str, Callable[..., Sum | None]] = {
-    "add": _add,
-    "sub": lambda left, right: _add(left, _neg(right)),
-    "neg": _neg,
-    "mul": _mul,
-    "div": _div,
-    "pow": _pow,
-    "exp": _exp,
-    **{name: lambda operand, name=name, p=p: _raised(name, p, operand) for name, p in EXPONENTS.items()},
+def _power_rule(name: str, exponent: float) -> Callable[[Sum], Sum | None]:
+    op = OPERATORS[name]
+    return lambda operand: _raised(op, exponent, operand)
+
+
+_RULES_OF_ONE: dict[Operator, Callable[[Sum], Sum | None]] = {
+    _NEG: _neg,
+    _EXP: _exp,
+    **{OPERATORS[name]: _power_rule(name, exponent) for name, exponent in EXPONENTS.items()},
+}
+_RULES_OF_TWO: dict[Operator, Callable[[Sum, Sum], Sum | None]] = {
+    _ADD: _add,
+    _SUB: _sub,
+    _MUL: _mul,
+    _DIV: _div,
+    _POW: _pow,
 }
 
 
@@ -237,15 +270,12 @@ def _collapse(parts: Sum) -> Part:
     return scale, is_free, _build(ratios)
 
 
-def _build(parts: Sequence[Part]) -> Expression:
+def _build(parts: Sequence[Part]) -> Tokens:
     """The sum as an expression."""
     if len(parts) == 1:
-        c, explicit, e = parts[0]
-        if e is not None and c == 1.0 and not explicit:
-            return e
-        return Expression._trusted(_scaled(c, explicit, e))
+        return _scaled(*parts[0])
     if not parts:
-        return Expression.of(0.0)
+        return (0.0,)
     first, *others = _ordered(parts)
     # Sums nest to the left, so in prefix order all their operators come first, the last one in front.
     operators: list[Token] = []
@@ -254,28 +284,21 @@ def _build(parts: Sequence[Part]) -> Expression:
         # A free constant keeps its sign within, so that the fit may change it.
         operators.append(_SUB if c < 0.0 else _ADD)
         operands += _scaled(abs(c), explicit, e)
-    return Expression._trusted((*reversed(operators), *operands))
+    operators.reverse()
+    return (*operators, *operands)
 
 
-def _scaled(c: float, explicit: bool, e: Expression | None) -> tuple[Token, ...]:
+def _scaled(c: float, explicit: bool, e: Tokens | None) -> Tokens:
     """Tokens of c·e."""
+    if e is not None and not explicit:
+        if c == 1.0:
+            return e
+        if c == -1.0:
+            return (_NEG, *e)
     if not math.isfinite(c):
         return Expression.of(c).tokens  # raises, and says why
     if e is None:
         return (c,)
-    tokens = e.tokens
-    if not explicit:
-        if c == 1.0:
-            return tokens
-        if c == -1.0:
-            return (_NEG, *tokens)
-    if c != 1.0 and tokens[0] is _DIV and tokens[1] == 1.0:
-        return (_DIV, c, *tokens[2:])
-    return (_MUL, c, *tokens)
-
-
-def _apply(op: Operator, *operands: Expression) -> Expression:
-    if len(operands) == 1:
-        return Expression._trusted((op, *operands[0].tokens))
-    left, right = operands
-    return Expression._trusted((op, *left.tokens, *right.tokens))
+    if c != 1.0 and e[0] is _DIV and e[1] == 1.0:
+        return (_DIV, c, *e[2:])
+    return (_MUL, c, *e)

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 
 from sobolev_novelty.algebra.products import EXPONENTS, Product
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
 
 ONE = Expression.of(1.0)
@@ -122,29 +122,41 @@ def _grouped(factors: Iterable[tuple[Expression, float]]) -> list[Expression]:
 
 def chained(name: str, operands: Sequence[Expression]) -> Expression:
     """One or more operands joined by a binary operator, nested to the left."""
-    whole = operands[0]
-    for operand in operands[1:]:
-        whole = Expression.of(name, whole, operand)
-    return whole
+    if len(operands) == 1:
+        return operands[0]
+    # Nested to the left, in prefix order all operators come first.
+    tokens: list[Token] = [OPERATORS[name]] * (len(operands) - 1)
+    for operand in operands:
+        tokens += operand.tokens
+    return Expression._trusted(tuple(tokens))
 
 
 def denominator_of(e: Expression) -> Expression | None:
     """``q`` where the expression is ``1/q``, in either spelling."""
-    head = e.tokens[0]
+    q = tokens_below(e.tokens)
+    return None if q is None else Expression._trusted(q)
+
+
+def tokens_below(tokens: tuple[Token, ...]) -> tuple[Token, ...] | None:
+    """:func:`denominator_of`, of bare tokens."""
+    head = tokens[0]
     if head is _INV:
-        return Expression._trusted(e.tokens[1:])
-    if head is _DIV and e.tokens[1] == 1.0:
-        return Expression._trusted(e.tokens[2:])
-    return None
+        return tokens[1:]
+    return tokens[2:] if head is _DIV and tokens[1] == 1.0 else None
 
 
 def multiplied(a: Expression, b: Expression) -> Expression:
     """a·b; with a factor 1/q as a quotient."""
-    for one, other in ((b, a), (a, b)):
-        q = denominator_of(one)
-        if q is not None:
-            return Expression._trusted((_DIV, *other.tokens, *q.tokens))
-    return Expression._trusted((_MUL, *a.tokens, *b.tokens))
+    return Expression._trusted(product_of(a.tokens, b.tokens))
+
+
+def product_of(a: tuple[Token, ...], b: tuple[Token, ...]) -> tuple[Token, ...]:
+    """:func:`multiplied`, of bare tokens."""
+    q = tokens_below(b)
+    if q is not None:
+        return (_DIV, *a, *q)
+    q = tokens_below(a)
+    return (_MUL, *a, *b) if q is None else (_DIV, *b, *q)
 
 
 def scaled(c: float, e: Expression) -> Expression:
@@ -189,7 +201,7 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
     True
     """
-    allowed = frozenset(operators)
+    allowed = operators if isinstance(operators, frozenset) else frozenset(operators)
     if allowed.issuperset([token.name for token in expression.tokens if isinstance(token, Operator)]):
         return expression
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.numbers import nearest_simple
@@ -35,6 +34,10 @@ SNAP_DISTANCE = 1e-7
 VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
+
+#: Numbers that are held at once where terms are looked at.
+_VALUES_AT_ONCE = 1 << 22
+_OUT_OF_ITERATIONS = int(kernels.FitStatus.MAX_ITERATIONS)
 
 #: Bases and denominators of simple numbers. Of 50 numbers drawn at random one would lie near a larger fraction.
 _PI = math.pi
@@ -103,26 +106,43 @@ class Fitter:
             programs, offsets, free, self.X, self.y, self.weights, n_iterations=n_iterations, n_threads=self.n_threads
         )
         results = []
-        constants = fits.constants.tolist()
+        constants, losses, statuses = fits.constants.tolist(), fits.loss.tolist(), fits.status.tolist()
         starts = programs.constant_offsets.tolist()
         for c, (begin, end) in enumerate(pairwise(offsets.tolist())):
             fitted = forms[c].terms
-            if forms[c].n_free and np.isfinite(fits.loss[c]):
-                fitted = tuple(terms[i].with_constants(constants[starts[i] : starts[i + 1]]) for i in range(begin, end))
+            if math.isfinite(losses[c]) and any(forms[c].free):
+                fitted = tuple(
+                    [
+                        terms[i].with_constants(constants[starts[i] : starts[i + 1]])
+                        if starts[i + 1] > starts[i]
+                        else terms[i]
+                        for i in range(begin, end)
+                    ]
+                )
             results.append(
                 Fitted(
                     fitted,
                     fits.coefficients[begin:end],
-                    relative_loss(float(fits.loss[c]), self.total),
-                    int(fits.status[c]) != kernels.FitStatus.MAX_ITERATIONS,
+                    relative_loss(losses[c], self.total),
+                    statuses[c] != _OUT_OF_ITERATIONS,
                 )
             )
         return results
 
-    def values(self, terms: Sequence[Expression], rows: npt.NDArray[np.intp] | None = None) -> FloatArray:
-        """Values of terms at all rows, or at some: shape (n_terms, n_rows)."""
-        X = self.X if rows is None else np.ascontiguousarray(self.X[:, rows])
-        return np.asarray(kernels.derivatives(kernels.compile_programs(terms, self.names), X)[:, 0])
+    def values(self, terms: Sequence[Expression], X: FloatArray | None = None) -> FloatArray:
+        """Values of terms at all rows, or at those of ``X``: shape (n_terms, n_rows)."""
+        programs = kernels.compile_programs(terms, self.names)
+        return np.asarray(kernels.derivatives(programs, self.X if X is None else X)[:, 0])
+
+    def sizes(self, fits: Sequence[Fitted]) -> list[FloatArray]:
+        """Root mean square of each term of each fit, many in one call of the kernel."""
+        sizes: list[FloatArray] = []
+        step = max(1, _VALUES_AT_ONCE // (8 * self.X.shape[1]))
+        for some in (fits[start : start + step] for start in range(0, len(fits), step)):
+            with np.errstate(all="ignore"):
+                found = np.sqrt(np.mean(self.values([term for f in some for term in f.terms]) ** 2, axis=1))
+            sizes += np.split(found, np.cumsum([len(f.terms) for f in some[:-1]], dtype=np.intp))
+        return [np.abs(f.coefficients) * own for f, own in zip(fits, sizes, strict=True)]
 
     def with_coefficients(self, fitted: Fitted, coefficients: FloatArray) -> Fitted:
         """The same terms with coefficients given instead of fitted."""
@@ -155,7 +175,9 @@ def clean_up(fitter: Fitter, fitted: Sequence[Fitted]) -> list[Fitted]:
                 going_on.append(i)
             result[i] = min(result[i], better, key=lambda f: f.nmse)
         open_ones = going_on
-    result = [_without_negligible(fitter, f) for f in result]
+    several = [i for i, f in enumerate(result) if len(f.terms) > 1 and math.isfinite(f.nmse)]
+    for i, sizes in zip(several, fitter.sizes([result[i] for i in several]), strict=True):
+        result[i] = _without_negligible(fitter, result[i], sizes)
     return [_snapped(fitter, f) if f.nmse < SNAP_NMSE else f for f in result]
 
 
@@ -163,11 +185,7 @@ def _allowed(before: Fitted, after: Fitted) -> bool:
     return after.nmse <= max(ROUNDING_FACTOR * before.nmse, ROUNDING_LEVEL)
 
 
-def _without_negligible(fitter: Fitter, fitted: Fitted) -> Fitted:
-    if len(fitted.terms) < 2 or not math.isfinite(fitted.nmse):
-        return fitted
-    with np.errstate(all="ignore"):
-        sizes = np.abs(fitted.coefficients) * np.sqrt(np.mean(fitter.values(fitted.terms) ** 2, axis=1))
+def _without_negligible(fitter: Fitter, fitted: Fitted, sizes: FloatArray) -> Fitted:
     kept = sizes > NEGLIGIBLE * np.sqrt(np.mean(fitter.y**2))
     if kept.all() or not kept.any():
         return fitted

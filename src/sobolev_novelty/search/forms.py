@@ -50,7 +50,7 @@ def split_form(expression: Expression) -> Form:
     (['x0*(x1 + 2)', 'sqrt(x0 + 2)', '1'], (True, True, False))
     """
     terms = canonical_terms(expression)
-    return Form(terms, tuple(flag for term in terms for flag in free_constants(term)))
+    return Form(terms, tuple([flag for term in terms for flag in free_constants(term)]))
 
 
 @lru_cache(maxsize=1 << 15)

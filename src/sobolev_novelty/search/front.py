@@ -44,7 +44,7 @@ class ParetoFront:
         error = max(nmse, ROUNDING_NMSE)
         if not error < float("inf"):
             return False
-        return not any(max(c.nmse, ROUNDING_NMSE) <= error and c.complexity <= complexity for c in self.candidates)
+        return not any([c.nmse <= error and c.complexity <= complexity for c in self.candidates])
 
     def including(self, candidate: Candidate) -> ParetoFront:
         """The front after this candidate was offered; of equals the earlier stays."""

@@ -202,7 +202,7 @@ class Genetic(Engine[GeneticState]):
 
     def observe(self, state: GeneticState, scored: list[Candidate]) -> GeneticState:
         """Take the scored candidates of the last round into account."""
-        distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
+        distinct = {c.expression: c for c in [*state.population, *scored] if math.isfinite(c.nmse)}
         # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
         # of equals the one found first stays in front.
         ranked = sorted(distinct.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
@@ -299,9 +299,10 @@ def _thinned(expression: Expression, sample: Sample) -> Expression:
 
 def _genome(state: GeneticState, candidate: Candidate) -> Genome:
     """The terms of a candidate, split once."""
-    if candidate.expression not in state.genomes:
-        state.genomes[candidate.expression] = split_form(candidate.expression).terms
-    return state.genomes[candidate.expression]
+    genome = state.genomes.get(candidate.expression)
+    if genome is None:
+        genome = state.genomes[candidate.expression] = split_form(candidate.expression).terms
+    return genome
 
 
 def _variable_weights(problem: Problem) -> Sequence[float]:

@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.search.collector import rare_collections
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
@@ -202,7 +204,7 @@ def run(
     search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found, state=state)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), rare_collections():
             guessed = search.evaluate([*problem.guesses, Expression.of(1.0)])[: len(problem.guesses)]
             if not search.stop_reason:
                 _rounds(search, engine, rng, guessed, visitors)
@@ -279,11 +281,15 @@ class _Search:
     prints: dict[frozenset[bytes], Candidate] = field(default_factory=dict)  # by its values
     shortened: set[Expression] = field(default_factory=set)
     fitter: Fitter = field(init=False)
+    few: FloatArray = field(init=False)  # inputs of a few rows
     allowed: frozenset[object] = field(init=False)
     judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
         self.fitter = Fitter.of(self.problem, max(1, self.n_jobs))
+        n = self.fitter.X.shape[1]
+        rows = np.unique(np.linspace(0, n - 1, FINGERPRINT_ROWS).astype(np.intp))
+        self.few = np.ascontiguousarray(self.fitter.X[:, rows])
         self.allowed = frozenset(self.problem.sample.names)
         self.judge = Judge.of(self.problem)
 
@@ -343,7 +349,7 @@ class _Search:
             if known is None and form in prints:
                 known = self.prints.get(prints[form])
             if known is not None:
-                self.seen[form] = replace(known, form=form)
+                self.seen[form] = known if known.form is form else replace(known, form=form)
         return [self.seen[form] for form in proposals if form in self.seen]
 
     def shorten(self) -> None:
@@ -357,7 +363,7 @@ class _Search:
             self.evaluate_batch(shortened(best.expression))
 
     def is_valid(self, form: Expression) -> bool:
-        known = all(token in self.allowed for token in form.tokens if isinstance(token, str))
+        known = self.allowed.issuperset([token for token in form.tokens if isinstance(token, str)])
         control = self.problem.control
         if not known or control.complexity(form) > self.problem.max_complexity:
             return False
@@ -386,9 +392,7 @@ class _Search:
         fixed = {form: split for form, split in splits.items() if split.n_free == 0}
         if not fixed:
             return {}
-        n = self.fitter.X.shape[1]
-        rows = np.unique(np.linspace(0, n - 1, FINGERPRINT_ROWS).astype(np.intp))
-        values = self.fitter.values([term for split in fixed.values() for term in split.terms], rows)
+        values = self.fitter.values([term for split in fixed.values() for term in split.terms], self.few)
         with np.errstate(all="ignore"):
             scale = values[np.arange(len(values)), np.argmax(np.abs(values), axis=1)]
             directions = np.round(values / scale[:, None], 9) + 0.0

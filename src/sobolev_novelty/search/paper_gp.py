@@ -15,6 +15,7 @@ expressions from it: by what explains the residual, and by what is novel beside 
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -132,7 +133,7 @@ class PaperGP(Engine[PaperState]):
 
     def observe(self, state: PaperState, scored: list[Candidate]) -> PaperState:
         """Take the scored candidates of the last round into account."""
-        distinct = {c.expression: c for c in [*state.population, *scored] if np.isfinite(c.nmse)}
+        distinct = {c.expression: c for c in [*state.population, *scored] if math.isfinite(c.nmse)}
         ranked = sorted(distinct.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
         state.population = ranked[: self.population_size]
         state.generation += 1
@@ -288,4 +289,5 @@ def _with_new_token(form: Expression, spot: int, state: PaperState, rng: np.rand
     if not isinstance(token, Operator):
         return form.replace(spot, _constant(rng) if rng.random() < CONSTANT_SHARE else _input(state, rng))
     choices = state.unary if token.arity == 1 else state.binary
-    return Expression((*form.tokens[:spot], choices[int(rng.integers(len(choices)))], *form.tokens[spot + 1 :]))
+    other = choices[int(rng.integers(len(choices)))]
+    return Expression._trusted((*form.tokens[:spot], other, *form.tokens[spot + 1 :]))

@@ -320,7 +320,7 @@ def _completed(node: Node, grammar: Grammar, limit: int, rng: np.random.Generato
         k = bisect_right(sums, draw * sums[n_fitting - 1], 0, n_fitting - 1)
         tokens += ordered[k]
         n_open += growths[k]
-    return Expression(tokens)
+    return Expression._trusted(tuple(tokens))
 
 
 def _filled(tokens: tuple[Token, ...], n_open: int, names: Sequence[str]) -> Expression:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -129,12 +129,35 @@ class _Node:
     def energy(self) -> float:
         return self.span.energy
 
-    def with_columns(self, places: Sequence[int], C: UnitColumns) -> _Node:
-        columns, span = self.columns, self.span
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Visited:
+    """The nodes of one pursuit and what was offered to them: exchange comes back to many of them."""
+
+    C: UnitColumns
+    n_threads: int
+    nodes: dict[tuple[int, ...], _Node] = field(default_factory=dict)
+    offers: dict[tuple[int, ...], tuple[list[int], list[float]]] = field(default_factory=dict)
+
+    def beyond(self, node: _Node, places: Sequence[int]) -> _Node:
+        """The node with columns added, one after the other."""
         for j in places:
-            q = span.direction(C.unit(j))
-            columns, span = (*columns, j), span if q is None else span.plus(q)
-        return _Node(columns, span)
+            columns = (*node.columns, j)
+            known = self.nodes.get(columns)
+            if known is None:
+                q = node.span.direction(self.C.unit(j))
+                known = self.nodes[columns] = _Node(columns, node.span if q is None else node.span.plus(q))
+            node = known
+        return node
+
+    def best(self, frontier: list[_Node], beam: int) -> list[tuple[list[int], list[float]]]:
+        """For each node columns that would take most of its residual energy, and which shares; its own among them."""
+        n_top = beam + max(len(node.columns) for node in frontier)
+        new = [node for node in frontier if len(self.offers.get(node.columns, ((),))[0]) < n_top]
+        if new:
+            found = _offers(new, self.C, n_top, self.n_threads)
+            self.offers.update((node.columns, offer) for node, offer in zip(new, found, strict=True))
+        return [self.offers[node.columns] for node in frontier]
 
 
 def pursue(
@@ -171,14 +194,15 @@ def pursue(
     if not spread > 0.0 or not np.isfinite(spread):
         return []
     C = columns if isinstance(columns, UnitColumns) else unit_columns(columns, n_threads=n_threads)
-    root = _Node((), Span.of(target)).with_columns([int(j) for j in start if C.is_usable(j)], C)
+    visited = _Visited(C, n_threads)
+    root = visited.beyond(_Node((), Span.of(target)), [int(j) for j in start if C.is_usable(j)])
     frontier = [root]
     found = [Combination(root.columns, root.energy / spread)] if root.columns else []
     for _ in range(n_terms):
-        frontier = _grow(frontier, C, beam, n_threads)
+        frontier = _grow(frontier, visited, beam)
         if not frontier:
             break
-        nodes = [_exchanged(node, root, C, exact * spread, n_threads) for node in frontier[:n_exchanged]]
+        nodes = [_exchanged(node, root, visited, exact * spread) for node in frontier[:n_exchanged]]
         nodes = sorted([*nodes, *frontier[:keep]], key=lambda node: node.energy)
         found.extend(Combination(node.columns, node.energy / spread) for node in nodes[:keep])
         if nodes[0].energy / spread < exact:
@@ -186,24 +210,24 @@ def pursue(
     return found
 
 
-def _exchanged(node: _Node, root: _Node, C: UnitColumns, enough: float, n_threads: int) -> _Node:
+def _exchanged(node: _Node, root: _Node, visited: _Visited, enough: float) -> _Node:
     """The node after swapping single columns as long as that helps: what greed took first need not belong there."""
     for _ in range(_MAX_SWAPS):
         chosen = node.columns[len(root.columns) :]
         if len(chosen) < 2 or node.energy <= enough:
             return node
-        shorter = [root.with_columns(chosen[:i] + chosen[i + 1 :], C) for i in range(len(chosen))]
-        best = _grow(shorter, C, 1, n_threads)
+        shorter = [visited.beyond(root, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))]
+        best = _grow(shorter, visited, 1)
         if not best or not best[0].energy < node.energy * (1.0 - 1e-6):
             return node
         node = best[0]
     return node
 
 
-def _grow(frontier: list[_Node], C: UnitColumns, beam: int, n_threads: int) -> list[_Node]:
+def _grow(frontier: list[_Node], visited: _Visited, beam: int) -> list[_Node]:
     """The best extensions of all nodes by one column."""
     known: dict[frozenset[int], tuple[float, int, int]] = {}
-    for place, (node, columns, gains) in enumerate(zip(frontier, *_best(frontier, C, beam, n_threads), strict=True)):
+    for place, (node, (columns, gains)) in enumerate(zip(frontier, visited.best(frontier, beam), strict=True)):
         fresh = [(j, gain) for j, gain in zip(columns, gains, strict=True) if gain > 0.0 and j not in node.columns]
         for j, gain in fresh[:beam]:
             members = frozenset((*node.columns, j))
@@ -211,19 +235,17 @@ def _grow(frontier: list[_Node], C: UnitColumns, beam: int, n_threads: int) -> l
             if members not in known or left < known[members][0]:
                 known[members] = (left, place, j)
     best = sorted(known.values())[:beam]
-    nodes = [frontier[place].with_columns((j,), C) for _, place, j in best]
+    nodes = [visited.beyond(frontier[place], (j,)) for _, place, j in best]
     return sorted(nodes, key=lambda node: node.energy)
 
 
-def _best(
-    frontier: list[_Node], C: UnitColumns, beam: int, n_threads: int
-) -> tuple[list[list[int]], list[list[float]]]:
-    """For each node columns that would take away most of its residual energy, and which shares; its own among them."""
+def _offers(nodes: list[_Node], C: UnitColumns, n_top: int, n_threads: int) -> list[tuple[list[int], list[float]]]:
+    """The kernel's offers; directions that nodes share are multiplied once."""
     rows: list[FloatArray] = []
     places: dict[int, int] = {}
     members: list[int] = []
     offsets = [0]
-    for node in frontier:
+    for node in nodes:
         members.append(len(rows))
         rows.append(node.span.residual / max(math.sqrt(node.energy), 1e-300))
         for q in node.span.directions:
@@ -232,9 +254,8 @@ def _best(
                 rows.append(q)
             members.append(place)
         offsets.append(len(members))
-    most = max(len(node.columns) for node in frontier)
-    columns, gains = offers(C, rows, members, offsets, n_top=beam + most, n_threads=n_threads)
-    return columns.tolist(), gains.tolist()
+    columns, gains = offers(C, rows, members, offsets, n_top=n_top, n_threads=n_threads)
+    return list(zip(columns.tolist(), gains.tolist(), strict=True))
 
 
 def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:

@@ -14,7 +14,7 @@ import numpy as np
 from sobolev_novelty.batch import evaluated
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Status
+from sobolev_novelty.geometry import STATUSES, Geometry, Status
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 
@@ -54,10 +54,8 @@ def lowest_novelties(
     if not several:
         return lowest
     found = evaluated([candidates[i] for i in several], sample, geometry)
-    end = 0
-    for c, i in enumerate(several):
-        start, end = end, end + len(candidates[i])
-        lowest[i] = found.nu[start:end].min() if found.status_of(c) is Status.OK else 0.0
+    starts = np.cumsum([0, *(len(candidates[i]) for i in several[:-1])])
+    lowest[several] = np.where(found.status == STATUSES.index(Status.OK), np.minimum.reduceat(found.nu, starts), 0.0)
     return lowest
 
 

@@ -33,6 +33,8 @@ class Vocabulary:
     max_terms, max_term_size : int
     cumulated : tuple of float
         Sums of the weights up to each variable.
+    variables : tuple of Expression
+        The names as expressions.
     """
 
     names: tuple[str, ...]
@@ -42,10 +44,12 @@ class Vocabulary:
     max_terms: int = 6
     max_term_size: int = 25
     cumulated: tuple[float, ...] = field(init=False)
+    variables: tuple[Expression, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         sums = np.cumsum(self.weights)
         object.__setattr__(self, "cumulated", tuple((sums / sums[-1]).tolist()))
+        object.__setattr__(self, "variables", tuple(Expression.of(name) for name in self.names))
 
     @classmethod
     def of(
@@ -68,7 +72,7 @@ class Vocabulary:
     def variable(self, rng: np.random.Generator) -> Expression:
         """A variable at random."""
         # What rng.choice with p does, and draws, without its checks: most of the time of breeding went into them.
-        return Expression.of(self.names[bisect_right(self.cumulated, rng.random())])
+        return self.variables[bisect_right(self.cumulated, rng.random())]
 
     def leaf(self, rng: np.random.Generator) -> Expression:
         """A variable, or now and then a constant."""
@@ -116,9 +120,11 @@ def mutated(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) ->
 def checked(genome: Genome, vocabulary: Vocabulary) -> Genome | None:
     """The genome without repeated terms, or None where it is too large or empty."""
     terms = tuple(dict.fromkeys(genome))
-    if not terms or len(terms) > vocabulary.max_terms or any(len(term) > vocabulary.max_term_size for term in terms):
+    if not terms or len(terms) > vocabulary.max_terms:
         return None
-    return terms if any(_has_variable(term) for term in terms) else None
+    if max([len(term.tokens) for term in terms]) > vocabulary.max_term_size:
+        return None
+    return terms if any(map(_has_variable, terms)) else None
 
 
 def as_form(genome: Genome) -> Expression:
@@ -127,7 +133,7 @@ def as_form(genome: Genome) -> Expression:
 
 
 def _has_variable(term: Expression) -> bool:
-    return any(isinstance(token, str) for token in term.tokens)
+    return any([isinstance(token, str) for token in term.tokens])
 
 
 def _at_random(genome: Genome, rng: np.random.Generator) -> int:
@@ -167,7 +173,9 @@ def _new_token(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.rand
     if not isinstance(token, Operator):
         return term.replace(spot, vocabulary.leaf(rng))
     choices = [op for op in (vocabulary.unary if token.arity == 1 else vocabulary.binary) if op is not token]
-    return Expression((*term.tokens[:spot], _drawn(choices, rng), *term.tokens[spot + 1 :])) if choices else term
+    if not choices:
+        return term
+    return Expression._trusted((*term.tokens[:spot], _drawn(choices, rng), *term.tokens[spot + 1 :]))
 
 
 @_at_a_spot

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -25,6 +25,9 @@ from sobolev_novelty.expression import Expression
 #: Index of a column -> its expression.
 Recipe = Callable[[int], Expression]
 Places = npt.NDArray[np.intp]
+
+#: Numbers of columns that are worked on together: half a megabyte.
+_BLOCK = 1 << 16
 
 #: Functions of one argument a dictionary may use, if the problem's operators allow them.
 UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
@@ -63,22 +66,81 @@ class Dictionary:
     def __add__(self, other: Dictionary) -> Dictionary:
         return joined([self, other])
 
+    @property
+    def n_rows(self) -> int:
+        """Rows of every column."""
+        return int(self.values.shape[1])
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """The columns, a few at a time so that they stay in the cache, each time with the index of the first."""
+        step = max(1, _BLOCK // max(1, self.n_rows))
+        return ((start, self.values[start : start + step]) for start in range(0, len(self), step))
+
     def head(self, n: int) -> Dictionary:
         """The first ``n`` columns at most."""
         return self if len(self) <= n else Dictionary(self.values[:n], self.expression)
 
-    def taken(self, places: Places) -> Dictionary:
-        """The columns with these indices, in this order."""
-        write = self.expression
-        return Dictionary(self.values[places], lambda j: write(int(places[j])))
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pairs:
+    """Every column of one dictionary with every one of another, not yet computed.
+
+    Most of them repeat others, and all of them together do not fit into the cache.
+
+    Parameters
+    ----------
+    name : str
+        The operator that joins two columns.
+    left, right : Dictionary
+        The first column of ``left`` comes with all of ``right``, then the second, and so on.
+    n : int
+        Pairs at most.
+    """
+
+    name: str
+    left: Dictionary
+    right: Dictionary
+    n: int
+
+    def __len__(self) -> int:
+        return min(self.n, len(self.left) * len(self.right))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of every column."""
+        return self.left.n_rows
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """The columns, a few at a time, each time with the index of the first."""
+        step = max(1, _BLOCK // max(1, self.right.values.size))
+        join, width = _JOINS[self.name], len(self.right)
+        with np.errstate(all="ignore"):
+            for start in range(0, len(self), max(1, step * width)):
+                rows = self.left.values[start // width : start // width + step, None, :]
+                yield start, join(rows, self.right.values).reshape(-1, self.n_rows)[: len(self) - start]
+
+    def expression(self, j: int) -> Expression:
+        """How to write a column down."""
+        first, second = self.left.expression(j // len(self.right)), self.right.expression(j % len(self.right))
+        return multiplied(first, second) if self.name == "mul" else Expression.of(self.name, first, second)
 
 
-def joined(parts: Sequence[Dictionary]) -> Dictionary:
+_JOINS: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
+
+
+def joined(parts: Sequence[Dictionary | Pairs]) -> Dictionary:
     """All columns, one dictionary after the other."""
-    return Dictionary(np.concatenate([part.values for part in parts]), _one_after_the_other(parts))
+    values = np.empty((sum(map(len, parts)), parts[0].n_rows))
+    end = 0
+    for part in parts:
+        for _, found in part.blocks():
+            begin, end = end, end + len(found)
+            values[begin:end] = found
+    return Dictionary(values, one_after_the_other(parts))
 
 
-def _one_after_the_other(parts: Sequence[Dictionary]) -> Recipe:
+def one_after_the_other(parts: Sequence[Dictionary | Pairs]) -> Recipe:
+    """How to write down the columns of several dictionaries, numbered through."""
     starts = list(itertools.accumulate((len(part) for part in parts), initial=0))
     writers = [part.expression for part in parts]
 
@@ -182,7 +244,7 @@ def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
 
 
 def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: tuple[Places, Places]) -> Dictionary:
-    """A column of ``left`` plus one of ``right``, for all pairs; then all differences."""
+    """A column of ``left`` plus one of ``right``, for given pairs; then all differences."""
     rows, columns = pairs
     first, second, n = left.expression, right.expression, len(rows)
 
@@ -198,13 +260,10 @@ def _sums_and_differences(left: Dictionary, right: Dictionary, pairs: tuple[Plac
     return Dictionary(values, write)
 
 
-def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Dictionary:
-    """All products of a column of ``left`` with one of ``right``, up to a limit."""
-    left = left.head(max(1, min(len(left), limit // max(1, len(right)))))
-    with np.errstate(all="ignore"):
-        values = (left.values[:, None, :] * right.values[None, :, :]).reshape(-1, left.values.shape[1])
-    first, second, n = left.expression, right.expression, len(right)
-    return Dictionary(values, lambda j: multiplied(first(j // n), second(j % n)))
+def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Pairs:
+    """All products of a column of ``left`` with one of ``right``, up to a limit: as many of ``left`` as it allows."""
+    n_left = max(1, min(len(left), limit // max(1, len(right))))
+    return Pairs("mul", left, right, n_left * len(right))
 
 
 def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
@@ -228,7 +287,8 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
     inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales))
     small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3, limit=120)
-    whole = [constant(variables), monomials(variables, limit=2500), inner, products(small, inner, limit=limit)]
+    whole: list[Dictionary | Pairs] = [constant(variables), monomials(variables, limit=2500), inner]
+    whole.append(products(small, inner, limit=limit))
     if d <= 2:
         whole.append(products(inner.head(80), inner.head(80), limit=6400))
     return distinct(*whole)
@@ -261,9 +321,8 @@ def functional_factors(variables: Sequence[Variable], operators: Sequence[str], 
     """Columns for products: functions, and their sums with 1 and with the variables."""
     inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
     few = monomials(variables, max_total=1, choices=(-1, 1))
-    left, right = constant(variables) + few, inner + products(few, inner.head(150), limit=3000)
-    pairs = np.divmod(np.arange(min(limit // 2, len(left) * len(right))), max(1, len(right)))
-    return distinct(inner, _sums_and_differences(left, right, pairs))
+    left, right = constant(variables) + few, joined([inner, products(few, inner.head(150), limit=3000)])
+    return distinct(inner, Pairs("add", left, right, limit // 2), Pairs("sub", left, right, limit // 2))
 
 
 #: Functions scanned over a constant inside: u(c·w).
@@ -308,32 +367,34 @@ def _scaled_images(template: Expression, argument: Expression, w: FloatArray, si
     return Dictionary(values[fine], lambda j: filled(template, Expression.of("mul", kept[j], argument)))
 
 
-def distinct(*parts: Dictionary) -> Dictionary:
+def distinct(*parts: Dictionary | Pairs) -> Dictionary:
     """All columns with finite values, each direction once: the first, which is the simplest, stays."""
-    first: dict[bytes, int] = {}
+    known: set[bytes] = set()
+    places: list[int] = []
+    # Room for all of them: memory that is never written to costs nothing.
+    values = np.empty((sum(map(len, parts)), parts[0].n_rows))
     start = 0
     for part in parts:
-        fine, keys = _directions(part.values)
-        width = len(keys) // max(1, len(fine))
-        for k, j in enumerate(fine.tolist()):
-            first.setdefault(keys[k * width : (k + 1) * width], start + j)
+        for first, found in part.blocks():
+            fresh = _directions(found)
+            for key in known.intersection(fresh):
+                del fresh[key]
+            known.update(fresh)
+            kept = sorted(fresh.values())
+            values[len(places) : len(places) + len(kept)] = found if len(kept) == len(found) else found[kept]
+            places += [start + first + j for j in kept]
         start += len(part)
-    # Dictionaries are large: columns go straight from the parts to where they stay.
-    places = np.fromiter(first.values(), np.intp, len(first))
-    values = np.empty((len(places), parts[0].values.shape[1]))
-    begin = end = start = 0
-    for part in parts:
-        begin, end = end, int(np.searchsorted(places, start + len(part)))
-        np.take(part.values, places[begin:end] - start, axis=0, out=values[begin:end], mode="clip")  # unbuffered
-        start += len(part)
-    write = _one_after_the_other(parts)
-    return Dictionary(values, lambda j: write(int(places[j])))
+    write = one_after_the_other(parts)
+    return Dictionary(values[: len(places)], lambda j: write(places[j]))
 
 
-def _directions(values: FloatArray) -> tuple[Places, bytes]:
-    """Columns that have a length, and their directions on a few rows, rounded, one after the other."""
+def _directions(values: FloatArray) -> dict[bytes, int]:
+    """The directions of columns that have a length, on a few rows, rounded, and the first column of each."""
     with np.errstate(all="ignore"):
         lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
         fine = np.flatnonzero((lengths > 1e-100) & (lengths < 1e100))  # a value that is not finite spoils its length
         unit = values[fine, : min(8, values.shape[1])] / lengths[fine, None]
-    return fine, (np.round(unit * np.where(unit[:, :1] < 0.0, -1.0, 1.0), 9) + 0.0).tobytes()
+    unit *= np.where(unit[:, :1] < 0.0, -1.0, 1.0)
+    rounded = np.round(unit, 9) + 0.0
+    keys: list[bytes] = rounded.view(f"S{8 * rounded.shape[1]}")[::-1, 0].tolist()
+    return dict(zip(keys, fine[::-1].tolist(), strict=True))

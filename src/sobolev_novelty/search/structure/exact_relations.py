@@ -25,6 +25,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Variable,
     constant,
+    joined,
     listed,
     monomials,
     products,
@@ -78,7 +79,7 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
     if d <= 4 and {"sin", "cos"} <= set(operators):
         phases = _phases(variables)
         for degree in (1, 2):
-            forms.append(_eliminated(products(polynomials(variables, degree), phases).head(_MAX_COLUMNS), t))
+            forms.append(_eliminated(joined([products(polynomials(variables, degree), phases)]).head(_MAX_COLUMNS), t))
         forms += [_eliminated(_waves(variables, v), t) for v in range(d)] if d > 1 else []
     return [form for form in forms if form is not None]
 
@@ -87,7 +88,7 @@ def _waves(variables: Sequence[Variable], place: int) -> Dictionary:
     """Powers of the other variables, roots among them, times 1, sin and cos of one."""
     others = [v for k, v in enumerate(variables) if k != place]
     amplitudes = constant(others) + monomials(others, max_total=2, choices=(-1, 0.5, 1, 2))
-    return products(amplitudes, _sines([variables[place]])).head(_MAX_COLUMNS)
+    return joined([products(amplitudes, _sines([variables[place]]))]).head(_MAX_COLUMNS)
 
 
 def _phases(variables: Sequence[Variable]) -> Dictionary:

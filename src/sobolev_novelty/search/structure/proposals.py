@@ -32,6 +32,7 @@ from sobolev_novelty.search.structure.dictionaries import (
 from sobolev_novelty.search.structure.exact_relations import fitted_sum, quotients, sums, unexplained, variants
 from sobolev_novelty.search.structure.reductions import (
     HARD,
+    Interpolants,
     Reduced,
     Wrap,
     on_more_rows,
@@ -99,7 +100,8 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for wrap, t in targets:
         yield [wrap(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
-    roots = [root(informative, t, wrap) for wrap, t in targets[:4]]
+    interpolants = Interpolants()
+    roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
     n_rows = NOISY_SCREEN_ROWS if roots[0].error > DOUBTFUL else SCREEN_ROWS
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
@@ -258,8 +260,8 @@ def _solutions(
     few, t = _screen(variables, n_rows), t[:n_rows]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        yield _product_forms(few, t, operators, algebraic, n_threads)
-        yield _product_forms(few, t, operators, functional_factors(few, operators) + algebraic, n_threads)
+        yield _product_forms(few, t, operators, [algebraic], n_threads)
+        yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], n_threads)
     if d > 4:
         return
     undone = _undone(t, operators)
@@ -293,8 +295,22 @@ class Screen:
         if not len(self.dictionary):
             return []
         found = pursue(self.columns, t, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
-        best = sorted(found, key=lambda c: c.nmse)[:keep]
+        best = _promising(found, keep)
         return [fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t) for c in best]
+
+
+def _promising(found: Sequence[Combination], keep: int = 4) -> list[Combination]:
+    """The combinations with the smallest errors; where none is exact also the best two of every size.
+
+    On noisy rows a further column always explains a little more, and the law would be passed over for longer sums.
+    """
+    ranked = sorted(found, key=lambda c: c.nmse)
+    if not ranked or ranked[0].nmse <= EXACT:
+        return ranked[:keep]
+    taken = ranked[:keep]
+    for size in {len(c.columns) for c in ranked}:
+        taken += [c for c in ranked if len(c.columns) == size][:2]
+    return list(dict.fromkeys(taken))
 
 
 def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
@@ -308,27 +324,38 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
 
 
 def _product_forms(
-    variables: Sequence[Variable], t: FloatArray, operators: Sequence[str], factors: Dictionary, n_threads: int
+    variables: Sequence[Variable],
+    t: FloatArray,
+    operators: Sequence[str],
+    factors: Sequence[Dictionary],
+    n_threads: int,
 ) -> list[Expression]:
     """Products c · Π fᵏ: sums in the logarithms."""
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
-    nonzero = np.flatnonzero((np.abs(factors.values) > 1e-12).all(axis=1))
-    factors = factors.taken(nonzero)
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
     exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
     powers_of_e = exponents if "exp" in operators else empty(len(t))
-    n_logs = n_free + len(factors)
-    logs = np.concatenate(
-        [np.ones((1, len(t)))]
-        + [np.log(np.abs(v.values))[None] for v in simple]
-        + [np.log(np.abs(factors.values)), powers_of_e.values]
-    )
+    logs = np.empty((n_free + sum(map(len, factors)) + len(powers_of_e), len(t)))
+    logs[0] = 1.0
+    for place, v in enumerate(simple, 1):
+        logs[place] = np.log(np.abs(v.values))
+    n_logs = n_free
+    places: list[tuple[Dictionary, int]] = []
+    for part in factors:
+        for start, block in part.blocks():
+            sizes = np.abs(block)
+            nonzero = np.flatnonzero((sizes > 1e-12).all(axis=1))
+            np.log(sizes[nonzero], out=logs[n_logs : n_logs + len(nonzero)])
+            n_logs += len(nonzero)
+            places += [(part, start + j) for j in nonzero.tolist()]
+    logs = logs[: n_logs + len(powers_of_e)]
+    logs[n_logs:] = powers_of_e.values
     found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
     forms = []
-    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
+    for combination in _promising(found):
         columns = combination.columns
         powers = least_squares(logs[list(columns)], np.log(size))
         parts: list[tuple[Expression, float]] = []
@@ -339,7 +366,7 @@ def _product_forms(
                 continue
             power = simple_exponent(float(k))
             if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else _positive_side(factors, j - n_free)
+                base = simple[j - 1].expression if j < n_free else _positive_side(*places[j - n_free])
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
@@ -368,7 +395,7 @@ def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list
     both = np.concatenate([base.values, base.values[1:] * t])
     forms = []
     found = pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)
-    for combination in sorted(found, key=lambda c: c.nmse)[:4]:
+    for combination in _promising(found):
         columns = _thinned(both, t, combination)
         b = least_squares(both[columns], t).tolist()
         above = [(c, base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]

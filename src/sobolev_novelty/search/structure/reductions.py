@@ -14,8 +14,9 @@ leave-one-out residuals
 from __future__ import annotations
 
 import itertools
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -45,6 +46,70 @@ _STRIPPED_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0)
 _STRIPPED_FUNCTIONS = ("sin", "cos", "exp")
 _HOMOGENEOUS_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
 _PAIR_POWERS = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))
+#: Memory for interpolants that may be asked for again: some hundred on the usual rows.
+_MAX_KEPT = 1 << 25
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Interpolant:
+    """What a Gaussian process of given inputs needs to predict left-out points of any target.
+
+    Parameters
+    ----------
+    lower : ndarray of shape (n, n) or None
+        Cholesky factor of K; None where it has none.
+    diagonal : ndarray of shape (n,)
+        That of K⁻¹.
+    """
+
+    lower: FloatArray | None
+    diagonal: FloatArray
+
+    @classmethod
+    def of(cls, columns: Sequence[FloatArray], length: float, nugget: float) -> Interpolant:
+        """The interpolant of columns of equal weight, with this length scale relative to their spread."""
+        n = len(columns[0])
+        distance = np.zeros((n, n))
+        for column in columns:
+            z = (column - column.mean()) / max(column.std(), 1e-300)
+            distance += (z[:, None] - z[None, :]) ** 2
+        scale = length * np.sqrt(len(columns))
+        K = np.exp(distance * (-0.5 / scale**2)) + 1.0
+        K[np.diag_indices_from(K)] += nugget
+        lower, failed = dpotrf(K.T, lower=1, overwrite_a=1)  # K is symmetric; LAPACK wants columns
+        if failed:
+            return cls(None, np.zeros(0))
+        # Of K⁻¹ = L⁻ᵀ L⁻¹ only the diagonal is needed: the squared lengths of the columns of L⁻¹.
+        inverse, _ = dtrtri(lower, lower=1)
+        return cls(lower, np.einsum("ij,ij->j", inverse, inverse))
+
+    def error(self, t: FloatArray) -> float:
+        """Root mean square of the leave-one-out residuals."""
+        if self.lower is None:
+            return float("inf")
+        alpha, _ = dpotrs(self.lower, t, lower=1)
+        residuals = alpha / self.diagonal
+        # A few wild points (near a pole) must not hide that the rest is predicted well.
+        return float(np.sqrt(np.mean(np.minimum(residuals**2, 25.0))))
+
+
+class Interpolants:
+    """Interpolants by their inputs: many hypotheses differ in the target only, and reductions meet in any order."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[object, ...], Interpolant] = OrderedDict()
+
+    def of(self, columns: Sequence[FloatArray], length: float, nugget: float) -> Interpolant:
+        """The interpolant of these columns: a known one, or a new one in place of the one not asked for longest."""
+        key = (length, nugget, *(column.tobytes() for column in columns))
+        found = self._known.get(key)
+        if found is None:
+            n = len(columns[0])
+            while len(self._known) >= max(1, _MAX_KEPT // (8 * n * n)):
+                self._known.popitem(last=False)
+            found = self._known[key] = Interpolant.of(columns, length, nugget)
+        self._known.move_to_end(key)
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,6 +124,7 @@ class Reduced:
     smoother: tuple[float, float]
     n_rows: int | None = None
     hopeless: frozenset[str] = frozenset()
+    interpolants: Interpolants = field(default_factory=Interpolants)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -73,11 +139,13 @@ def loo_error(
     in_logs: bool,
     smoothers: Sequence[tuple[float, float]] = _SMOOTHERS,
     n_rows: int | None = None,
+    interpolants: Interpolants | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """Leave-one-out error of an interpolant, relative to the target's spread, and the smoother it is for.
 
-    ``inf`` where it cannot be made.
+    ``inf`` where it cannot be made. Those made are kept in ``interpolants``.
     """
+    known = Interpolants() if interpolants is None else interpolants
     usual = SURROGATE_ROWS if len(variables) <= 2 else SURROGATE_ROWS_WIDE
     n = min(usual if n_rows is None else n_rows, len(target))
     t = _target_coordinate(target[:n], in_logs)
@@ -90,11 +158,7 @@ def loo_error(
     if not columns:
         return 1.0, smoothers[0]
     t = (t - t.mean()) / spread
-    distance = np.zeros((n, n))
-    for column in columns:
-        z = (column - column.mean()) / max(column.std(), 1e-300)
-        distance += (z[:, None] - z[None, :]) ** 2
-    return min((_loo(distance, t, s[0] * np.sqrt(len(columns)), s[1]), s) for s in smoothers)
+    return min((known.of(columns, *s).error(t), s) for s in smoothers)
 
 
 def _coordinate(values: FloatArray, in_logs: bool) -> FloatArray:
@@ -111,42 +175,32 @@ def _target_coordinate(t: FloatArray, in_logs: bool) -> FloatArray:
     return t
 
 
-def _loo(distance: FloatArray, t: FloatArray, length: float, nugget: float) -> float:
-    K = np.exp(distance * (-0.5 / length**2)) + 1.0
-    K[np.diag_indices_from(K)] += nugget
-    lower, failed = dpotrf(K, lower=1, overwrite_a=1)
-    if failed:
-        return float("inf")
-    alpha, _ = dpotrs(lower, t, lower=1)
-    # Of K⁻¹ = L⁻ᵀ L⁻¹ only the diagonal is needed: the squared lengths of the columns of L⁻¹.
-    inverse, _ = dtrtri(lower, lower=1, overwrite_c=1)
-    residuals = alpha / np.einsum("ij,ij->j", inverse, inverse)
-    # A few wild points (near a pole) must not hide that the rest is predicted well.
-    return float(np.sqrt(np.mean(np.minimum(residuals**2, 25.0))))
-
-
-def root(variables: Sequence[Variable], target: FloatArray, wrap: Wrap) -> Reduced:
+def root(
+    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, interpolants: Interpolants | None = None
+) -> Reduced:
     """The unreduced problem, in the coordinates that suit it better; a negative target is turned around."""
     if (target < 0.0).all():
-        return root(variables, -target, lambda e: wrap(Expression.of("neg", e)))
-    return _in_better_coordinates(variables, target, wrap, None)
+        return root(variables, -target, lambda e: wrap(Expression.of("neg", e)), interpolants)
+    return _in_better_coordinates(variables, target, wrap, None, interpolants or Interpolants())
 
 
 def on_more_rows(problem: Reduced) -> Reduced:
     """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not noise."""
-    denser = _in_better_coordinates(problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD)
+    denser = _in_better_coordinates(
+        problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD, problem.interpolants
+    )
     return denser if denser.error < MUST_PAY * problem.error else problem
 
 
 def _in_better_coordinates(
-    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, n_rows: int | None
+    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, n_rows: int | None, known: Interpolants
 ) -> Reduced:
-    plain = loo_error(variables, target, in_logs=False, n_rows=n_rows)
+    plain = loo_error(variables, target, in_logs=False, n_rows=n_rows, interpolants=known)
     logs = (float("inf"), _SMOOTHERS[0])
     if any(v.is_positive for v in variables):
-        logs = loo_error(variables, target, in_logs=True, n_rows=n_rows)
+        logs = loo_error(variables, target, in_logs=True, n_rows=n_rows, interpolants=known)
     error, smoother = min(plain, logs)
-    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows)
+    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows, interpolants=known)
 
 
 def reductions(problem: Reduced, operators: Sequence[str]) -> Iterator[Reduced | None]:
@@ -159,7 +213,12 @@ def reductions(problem: Reduced, operators: Sequence[str]) -> Iterator[Reduced |
     hopeless = set(problem.hopeless)
     for count, (name, variables, target, wrap) in enumerate(_hypotheses(problem, operators)):
         error, _ = loo_error(
-            variables, target, in_logs=problem.in_logs, smoothers=(problem.smoother,), n_rows=problem.n_rows
+            variables,
+            target,
+            in_logs=problem.in_logs,
+            smoothers=(problem.smoother,),
+            n_rows=problem.n_rows,
+            interpolants=problem.interpolants,
         )
         if error > _CLEARLY_FALSE * problem.error:
             hopeless.add(name)
@@ -170,7 +229,7 @@ def reductions(problem: Reduced, operators: Sequence[str]) -> Iterator[Reduced |
     below = frozenset(hopeless)
     tried.sort(key=lambda entry: entry[0])
     for e, v, t, w in tried:
-        yield Reduced(tuple(v), t, w, e, problem.in_logs, problem.smoother, problem.n_rows, below)
+        yield replace(problem, variables=tuple(v), target=t, wrap=w, error=e, hopeless=below)
 
 
 def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[str, list[Variable], FloatArray, Wrap]]:
