@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import sobolev_novelty as sn
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
@@ -132,3 +133,14 @@ def test_screening_does_not_depend_on_coefficients() -> None:
     sample: Any = as_sample(X)
     a, b = [parse("x0"), parse("sin(x0)")], [parse("3*x0"), parse("-0.1*sin(x0)")]
     np.testing.assert_allclose(lowest_novelties([a], sample), lowest_novelties([b], sample), rtol=1e-10)
+
+
+def test_the_end_of_a_fit_leaves_the_equations_of_a_backbone_as_they_were_found() -> None:
+    """No simple constants, no respelling, no straight line in between: the choice is the best rank of the front."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (200, 2))
+    y = X[:, 0] * X[:, 1] + 0.5 * rng.normal(size=200)
+    model = sn.SymbolicRegressor(engine="paper_gp", budget=sn.Budget(max_evaluations=800), random_state=0).fit(X, y)
+    found = [str(e) for e in model.equations_["expression"]]
+    assert any("1.0" in text or "0.9" in text for text in found)
+    assert model.equations_["score"].idxmax() == model.equations_["chosen"].idxmax()

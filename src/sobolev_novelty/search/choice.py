@@ -152,6 +152,11 @@ def chosen_index(
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
 
 
+def by_rank(candidates: Sequence[Candidate]) -> Rule:
+    """The rule that takes the simplest exact fit, or else the best score, whatever speaks against it."""
+    return lambda _: max(range(len(candidates)), key=lambda i: candidates[i].rank)
+
+
 def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str) -> list[int]:
     """Indices, the best first."""
     by_score = sorted(range(len(candidates)), key=lambda i: candidates[i].rank, reverse=True)

@@ -295,8 +295,8 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
     ----------
     as_found : bool
         Of the class. True leaves candidates as the one fit of each left them: the loop drops no vanishing terms, snaps
-        no numbers, polishes nothing and does not try an exact fit with an operator less. For backbones whose own
-        strength is to be measured.
+        no numbers, polishes nothing and does not try an exact fit with an operator less, and the end of a fit neither
+        simplifies nor respells, and chooses by rank alone. For backbones whose own strength is to be measured.
     has_islands : bool
         Of the class. True if several searches side by side do better than one with more threads.
     """

@@ -100,6 +100,8 @@ class TrainingTable:
         Whether the search saw every row; otherwise constants are polished.
     control : Control
         In the user's names.
+    as_found : bool
+        Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.engine.Engine`.
     rating : Rating, optional
         Of a loss other than squared errors.
     """
@@ -111,6 +113,7 @@ class TrainingTable:
     n_rows: int
     is_complete: bool
     control: Control = field(default_factory=Control)
+    as_found: bool = False
     rating: Rating | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -167,7 +170,9 @@ class TrainingTable:
 
     def rated_plain(self, plain: Sequence[Expression], max_complexity: int, deadline: Deadline) -> list[Candidate]:
         """The equations that nobody searched for, where they are allowed; a constant always is."""
-        shaped = [e if not e.variables else self.control.shaped(e) for e in plain]
+        shaped = [
+            e if not e.variables else self.control.shaped(e) for e in plain if not (self.as_found and e.variables)
+        ]
         found = [self.rated(e, deadline) for e in shaped if e is not None]
         return [c for c in found if not c.expression.variables or self.allows(c, max_complexity)]
 
@@ -178,7 +183,7 @@ class TrainingTable:
 
         The intervals that decide are those of least squares: another loss leaves the constants as they were fitted.
         """
-        if self.rating is not None:
+        if self.rating is not None or self.as_found:
             return list(candidates)
         found = {}
         # A row given twice is one row, and the order of rows must not matter to the last digit.
@@ -195,6 +200,8 @@ class TrainingTable:
 
     def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
         """The candidate in the words of a person, with the same values at the rows."""
+        if self.as_found:
+            return candidate
         some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
         X = self.X[some]
         before = predictions(candidate.expression, X, self.names)

@@ -24,7 +24,7 @@ from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import Rule, baselines, check_select, chosen_index
+from sobolev_novelty.search.choice import Rule, baselines, by_rank, check_select, chosen_index
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
@@ -283,7 +283,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
         result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=callbacks)
         self.counts_ = counts | result.counts
-        table = TrainingTable(X, y, weights, names, prepared.n_rows, prepared.is_complete, self._control())
+        rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
+        table = TrainingTable(*rows, self._control(), self._engine().as_found)
         self._store(result, table, prepared, problem, clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
@@ -566,8 +567,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             known = {candidate.expression for candidate in pool}
             pool += [baseline for baseline in plain if baseline.expression not in known]
         table = equation_rows(pool, data, self._sample_)
+        rule = by_rank(pool) if data.as_found and not callable(self.select) else self.select
         index = chosen_index(
-            pool, table, rows, self.select, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
+            pool, table, rows, rule, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
         )
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
