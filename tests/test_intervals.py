@@ -232,3 +232,9 @@ def test_all_of_fifteen_terms_are_determined_by_a_thousand_rows() -> None:
     terms = additive_terms(sn.parse(equation)).terms
     found = sn.term_intervals(terms, X, y)
     assert len(found) == 15 and {item.verdict for item in found} == {"determined"}
+
+
+def test_an_equation_with_thousands_of_constants_is_refused_at_once() -> None:
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (50, 1))
+    with pytest.raises(sn.ParameterError, match="'equation' has 8000 constants; intervals are found for at most 500"):
+        sn.intervals("+".join(["x0"] * 8000), X, X[:, 0])

@@ -37,6 +37,8 @@ Determination = Literal["determined", "one-sided", "flat"]
 
 #: Share of an unwritten coefficient's effect that the constants of its summand must not be able to imitate.
 OWN_SHARE = 1e-7
+#: Constants of an equation at most: the time grows with the cube of their number.
+MAX_CONSTANTS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,12 @@ def intervals(
     """
     sample = as_sample(X, names)
     expression = as_expression(equation, sample.names)
+    n_constants = len(parametrised(expression).theta)
+    if n_constants > MAX_CONSTANTS:
+        raise ParameterError(
+            f"'equation' has {n_constants} constants; intervals are found for at most {MAX_CONSTANTS}. Collect equal "
+            "terms, or give a part of it."
+        )
     data = _Data.of([expression], sample, y, sample_weight, sigma)
     whole = _without_repeated_coefficients(expression, data)
     found = _Solved.of(whole, data, level)
