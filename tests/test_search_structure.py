@@ -12,6 +12,7 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.pursuit import Combination
 from sobolev_novelty.search.structure.dictionaries import (
     Pairs,
     Variable,
@@ -30,6 +31,7 @@ from sobolev_novelty.search.structure.proposals import (
     is_doubtful,
     offset_power_law,
     power_law,
+    promising,
     structural_forms,
 )
 from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
@@ -220,3 +222,12 @@ def test_a_power_law_needs_one_sign_and_positive_variables() -> None:
     signed = [Variable(Expression.of("x0"), X[:, 0] - 2.0)]
     assert power_law(signed, X[:, 0] ** 2) == []
     assert power_law(_variables(), np.exp(np.sin(5.0 * X[:, 0]))) == []
+
+
+def test_where_nothing_is_exact_sums_of_every_size_are_proposed() -> None:
+    """On noisy rows a longer sum always has the smaller error; the law is among the shorter ones."""
+    noisy = [Combination(tuple(range(size)), 0.1 / size - 0.001 * k) for size in (1, 2, 3, 4) for k in range(3)]
+    assert {len(c.columns) for c in promising(noisy)} == {1, 2, 3, 4}
+    exact = [*noisy, Combination((7, 8), 1e-25)]
+    assert promising(exact)[0].columns == (7, 8)
+    assert len(promising(exact)) == 4

@@ -295,11 +295,11 @@ class Screen:
         if not len(self.dictionary):
             return []
         found = pursue(self.columns, t, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
-        best = _promising(found, keep)
+        best = promising(found, keep)
         return [fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t) for c in best]
 
 
-def _promising(found: Sequence[Combination], keep: int = 4) -> list[Combination]:
+def promising(found: Sequence[Combination], keep: int = 4) -> list[Combination]:
     """The combinations with the smallest errors; where none is exact also the best two of every size.
 
     On noisy rows a further column always explains a little more, and the law would be passed over for longer sums.
@@ -355,7 +355,7 @@ def _product_forms(
     logs[n_logs:] = powers_of_e.values
     found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
     forms = []
-    for combination in _promising(found):
+    for combination in promising(found):
         columns = combination.columns
         powers = least_squares(logs[list(columns)], np.log(size))
         parts: list[tuple[Expression, float]] = []
@@ -395,7 +395,7 @@ def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list
     both = np.concatenate([base.values, base.values[1:] * t])
     forms = []
     found = pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)
-    for combination in _promising(found):
+    for combination in promising(found):
         columns = _thinned(both, t, combination)
         b = least_squares(both[columns], t).tolist()
         above = [(c, base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
