@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import pickle
 from typing import Any
 
@@ -230,3 +232,19 @@ def test_the_public_name_takes_plain_arrays_with_every_option() -> None:
     found = sn.novelty("x0 + x0**3", X, n_bootstrap=20, random_state=0, on_progress=told.append)
     assert told[-1] == Step(20, 20, "resampling")
     assert found.bootstrap is not None and found.bootstrap.n_resamples == 20
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_an_accumulator_with_impossible_moments_says_so() -> None:
+    """Found by changing bytes of a stored one at random: the novelty was not finite, and LAPACK gave up."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    made = NoveltyAccumulator("x0 + x0*x1")
+    made.update(X)
+    content = json.loads(made.to_bytes())
+    moments = content["tally"]["moments"]
+    moments["M2"] = base64.b64encode(np.full(2, 1e308).tobytes()).decode()
+    moments["unit"] = base64.b64encode(np.full(2, 1e300).tobytes()).decode()
+    found = NoveltyAccumulator.from_bytes(json.dumps(content).encode())
+    found.update(X)
+    with pytest.raises(DataError, match="beyond the range of floats"):
+        str(found.report())

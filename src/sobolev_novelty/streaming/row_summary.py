@@ -23,6 +23,7 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import DataError
 from sobolev_novelty.geometry import Geometry, n_derivative_rows, without_intercept, zero_where_constant
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report_source import DROP_REASONS
@@ -177,7 +178,10 @@ def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
     first = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
-    Psi = (found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]).reshape(-1, len(first))
+    with np.errstate(invalid="ignore"):
+        Psi = (found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]).reshape(-1, len(first))
+    if not np.isfinite(Psi).all():
+        raise DataError("The spread of an input is beyond the range of floats. Rescale the inputs and begin anew.")
     second = np.abs(Psi).max(axis=0, initial=0.0)
     Psi = Psi / np.where(second == 0.0, 1.0, second)
     if geometry.is_free:  # the first row is what the constant rebuilds of the values
