@@ -380,3 +380,9 @@ def test_bad_lists_are_refused() -> None:
         novelty_of_arrays(np.ones((1, 40)), labels=["a", "b"])
     with pytest.raises(DataError, match="'X' has no rows"):
         novelty("x0", np.ones((0, 1)))
+
+
+def test_an_order_given_as_a_float_is_that_order() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    found = sn.novelty("x0 + x0*x1", X, order=1.0)  # type: ignore[arg-type]
+    assert str(found) == str(sn.novelty("x0 + x0*x1", X, order=1))

@@ -112,7 +112,7 @@ class Geometry:
     intercept: str = "term"
 
     def __post_init__(self) -> None:
-        check_order(self.order)
+        object.__setattr__(self, "order", check_order(self.order))  # 1.0 is 1
         if len(self.weights) != 3 or not all(math.isfinite(w) and w > 0.0 for w in self.weights):
             raise ParameterError(f"'weights' must be three positive numbers (λ0, λ1, λ2). Got {self.weights!r}.")
         if self.coordinates not in COORDINATES:
