@@ -19,10 +19,12 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.rounding import rounding_errors
 from sobolev_novelty.search.validation import IndexArray, Rows, Validation, cross_validated, lead, rim_errors
 from sobolev_novelty.terms import additive_terms
 
@@ -35,6 +37,10 @@ Rule = Callable[["pd.DataFrame"], int]
 RULES = ("score", "distinct", "validation", "one-se")
 #: Fits with an error below this share of the target's variance are trusted as they are.
 TRUSTED_NMSE = 1e-9
+#: How many times the error that rounding of the rows leaves a law may have; its constants are not quite the true ones.
+ROUNDING_SLACK = 4.0
+#: Nodes that a number with all its digits weighs there: rows so exact could not have confirmed it by chance.
+NODES_PER_NUMBER = 4
 #: On fewer rows a search can explain much noise, and folds that do not repeat it are too kind to its equations.
 FEW_ROWS = 300
 #: The straight line is a candidate where there are this many rows for each of its columns; the folds say what it is
@@ -157,9 +163,28 @@ def by_rank(candidates: Sequence[Candidate]) -> Rule:
     return lambda _: max(range(len(candidates)), key=lambda i: candidates[i].rank)
 
 
+def within_rounding(candidates: Sequence[Candidate], rows: Rows) -> int | None:
+    """The simplest candidate whose error is that of numbers rounded in the rows: they can say nothing against it.
+
+    R_base does not see the difference between an error of 1e-6 and one of 1e-13, and would take the shorter equation.
+    """
+    low = [i for i, candidate in enumerate(candidates) if EXACT_NMSE <= candidate.nmse < TRUSTED_NMSE]
+    if not low or not rows.loss.is_squared:
+        return None
+    limits = ROUNDING_SLACK * rounding_errors([candidates[i].expression for i in low], rows)
+    found = [i for i, limit in zip(low, limits.tolist(), strict=True) if candidates[i].nmse <= limit]
+    return min(found, key=lambda i: (_weight(candidates[i].expression), candidates[i].nmse), default=None)
+
+
+def _weight(expression: Expression) -> int:
+    numbers = [c for c in expression.constants if not (c.is_integer() and abs(c) < 10.0)]
+    return expression.complexity + NODES_PER_NUMBER * len(numbers)
+
+
 def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str) -> list[int]:
     """Indices, the best first."""
-    by_score = sorted(range(len(candidates)), key=lambda i: candidates[i].rank, reverse=True)
+    law = within_rounding(candidates, rows)
+    by_score = sorted(range(len(candidates)), key=lambda i: (i == law, candidates[i].rank), reverse=True)
     if select == "score" or candidates[by_score[0]].nmse < TRUSTED_NMSE:
         return by_score
     if select == "distinct":

@@ -35,8 +35,10 @@ from sobolev_novelty.search.units import Units
 #: Operators engines may use unless told otherwise.
 DEFAULT_OPERATORS = (
     "add", "sub", "mul", "div", "neg", "square", "cube", "sqrt", "inv",
-    "exp", "log", "sin", "cos", "tanh", "arcsin", "arccos",
+    "exp", "log", "sin", "cos", "tanh", "arcsin", "arccos", "abs", "cbrt",
 )  # fmt: skip
+#: Of these, random variation leaves alone: they earn their place in sums of elementary terms, and would only dilute it.
+SELDOM = ("abs", "cbrt")
 
 
 #: By which time a search is measured: what a user waits, or what the process works, whatever else the machine does.
@@ -156,6 +158,12 @@ class Problem:
     island: tuple[int, int] = (0, 1)
     dimensions: Dimensions | None = None
     control: Control = field(default_factory=Control)
+
+    @property
+    def drawn_operators(self) -> tuple[str, ...]:
+        """Operators for random variation: those the user names, or the usual ones."""
+        is_default = self.operators == DEFAULT_OPERATORS
+        return tuple(name for name in self.operators if not is_default or name not in SELDOM)
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]

@@ -178,7 +178,7 @@ class Genetic(Engine[GeneticState]):
         return GeneticState(
             problem=problem,
             vocabulary=Vocabulary.of(
-                sample.names, _variable_weights(problem), problem.operators, self.max_terms, self.max_term_size
+                sample.names, _variable_weights(problem), problem.drawn_operators, self.max_terms, self.max_term_size
             ),
             structural=StructuralForms(problem, seed) if self.structural else None,
             structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),

@@ -76,7 +76,7 @@ class TemplateEngine(Engine[TemplateState]):
         template = _template(problem)
         vocabularies = {
             place: Vocabulary.of(
-                [f"arg{k}" for k in range(len(call.arguments))], [1.0] * len(call.arguments), problem.operators,
+                [f"arg{k}" for k in range(len(call.arguments))], [1.0] * len(call.arguments), problem.drawn_operators,
                 self.max_terms, self.max_term_size,
             )
             for place, call in template.calls.items()

@@ -39,6 +39,7 @@ from sobolev_novelty.search.structure.reductions import (
     reductions,
     root,
 )
+from sobolev_novelty.search.structure.small_sums import small_sums
 
 #: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
 #: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
@@ -106,6 +107,7 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
         yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
+    yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
