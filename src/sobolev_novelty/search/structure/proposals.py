@@ -57,6 +57,8 @@ HOPELESS = 0.5
 MAX_DENSE_VARIABLES = 4
 #: Above this error of the interpolant the target is noisy or varies fast, and structural forms may be in vain.
 DOUBTFUL = 0.05
+#: Reduced problems that are solved before sums of elementary terms are tried, which take as long.
+BEFORE_SMALL_SUMS = 1
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
@@ -107,7 +109,6 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
         yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
-    yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
@@ -121,6 +122,10 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         n_reduced += 1
         if n_reduced % n_islands == own:  # solving is what takes the time; islands deal it out
             yield from solve(reduced, problem.operators, n_rows, problem.n_threads)
+        if n_reduced == BEFORE_SMALL_SUMS and own == 0:
+            yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
+    if n_reduced < BEFORE_SMALL_SUMS and own == 0:
+        yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
 
 
 def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:

@@ -29,8 +29,8 @@ from sobolev_novelty.search.structure.dictionaries import (
 from sobolev_novelty.search.structure.exact_relations import fitted_sum
 from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
-#: Inputs up to which nearly all sums can be tried.
-MAX_VARIABLES = 4
+#: Inputs up to which nearly all sums can be tried, and those of terms with a constant inside.
+MAX_VARIABLES, MAX_SCANNED_VARIABLES = 4, 3
 #: Terms of a sum.
 N_TERMS, N_SCANNED_TERMS = 5, 4
 #: Rows for each term: fewer are explained by any sum.
@@ -73,7 +73,7 @@ def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence
     fixed = Terms(plain.values, plain.values[:0], np.arange(len(plain)))
     found = WideBeam(beam=400).search(fixed, t, n_terms=min(N_TERMS, most), exact=EXACT)
     yield [fitted_sum(plain, combination.columns, t) for combination in found]
-    if found and found[-1].nmse <= EXACT:
+    if len(variables) > MAX_SCANNED_VARIABLES or any(c.nmse <= EXACT for c in found):
         return
     scanned, slopes, kinds = _scanned(variables, operators)
     whole = joined([plain, scanned])
