@@ -57,8 +57,6 @@ HOPELESS = 0.5
 MAX_DENSE_VARIABLES = 4
 #: Above this error of the interpolant the target is noisy or varies fast, and structural forms may be in vain.
 DOUBTFUL = 0.05
-#: Reduced problems that are solved before sums of elementary terms are tried, which take as long.
-BEFORE_SMALL_SUMS = 1
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
@@ -113,6 +111,17 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
         yield from solve(roots[0], problem.operators, n_rows, problem.n_threads)
+    elementary = small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
+    yield from _in_reduced_problems(problem, roots, elementary, n_rows)
+
+
+def _in_reduced_problems(
+    problem: Problem, roots: Sequence[Reduced], elementary: Iterator[list[Expression]], n_rows: int
+) -> Iterator[list[Expression]]:
+    """Forms for reduced problems; after the first of them, which is solved in less time, sums of elementary terms.
+
+    Solving is what takes the time: islands deal it out.
+    """
     own, n_islands = problem.island
     n_reduced = 0
     for reduced in _in_turns([_explored(start, problem.operators) for start in roots]):
@@ -120,12 +129,10 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
             yield []
             continue
         n_reduced += 1
-        if n_reduced % n_islands == own:  # solving is what takes the time; islands deal it out
+        if n_reduced % n_islands == own:
             yield from solve(reduced, problem.operators, n_rows, problem.n_threads)
-        if n_reduced == BEFORE_SMALL_SUMS and own == 0:
-            yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
-    if n_reduced < BEFORE_SMALL_SUMS and own == 0:
-        yield from small_sums(_screen(informative, n_rows), y[:n_rows], problem.operators)
+        if own == 0:
+            yield from elementary
 
 
 def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:
