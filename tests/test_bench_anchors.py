@@ -67,6 +67,10 @@ def test_a_trajectory_solves_its_equation() -> None:
     np.testing.assert_allclose(x, np.cos(2.0 * t), atol=1e-5)
     np.testing.assert_allclose(v, -2.0 * np.sin(2.0 * t), atol=1e-5)
     np.testing.assert_allclose(y, -4.0 * x, atol=1e-5)
+    beyond, _ = motion.extrapolation()
+    assert beyond.shape == (500, 3)
+    assert t.max() < beyond[:, 1].min()
+    assert beyond[-1, 1] == 20.0
 
 
 @pytest.mark.usefixtures("facts")

@@ -59,10 +59,15 @@ class AnchorTask(Law):
         """Inputs and targets without noise; of a trajectory ``n_samples`` points at most, in their order."""
         if "variables" in self.facts:
             return self._drawn(n_samples, rng)
-        X, y = _trajectory(self.name)
+        X, y = (rows[: int(KEPT_SHARE * N_POINTS)] for rows in _trajectory(self.name))
         if n_samples < len(y):
             rows = np.sort(rng.choice(len(y), size=n_samples, replace=False))
             X, y = X[rows], y[rows]
+        return X.copy(), y.copy()
+
+    def extrapolation(self) -> tuple[FloatArray, FloatArray]:
+        """The last tenth of a trajectory of LSR-Synth, X (n_samples, n_features) and y."""
+        X, y = (rows[int(KEPT_SHARE * N_POINTS) :] for rows in _trajectory(self.name))
         return X.copy(), y.copy()
 
     def _drawn(self, n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
@@ -130,8 +135,7 @@ def _column(variable: Mapping[str, Any], n: int, rng: np.random.Generator) -> Fl
 def _trajectory(name: str) -> tuple[FloatArray, FloatArray]:
     task = next(task for task in anchor_tasks("lsr_synth") if task.name == name)
     columns = _strain(task) if "epsilon" in task.facts else _motion(task)
-    n = int(KEPT_SHARE * N_POINTS)
-    X = np.column_stack([columns[variable][:n] for variable in task.variables])
+    X = np.column_stack([columns[variable] for variable in task.variables])
     y = task.values(X)
     return X.astype(np.float32).astype(np.float64), y.astype(np.float32).astype(np.float64)
 
