@@ -33,7 +33,7 @@ _MIN_NEW = 1e-10
 #: Added to squared lengths, so that columns that depend on each other do no harm: a thousand times their rounding.
 _DEPENDENT = 1e-12
 #: Best sums of each size whose terms are exchanged one by one, and how often at most: the beam may have lost a law.
-_N_SWAPPED, _MAX_SWAPS = 10, 5
+_N_SWAPPED, _MAX_SWAPS = 25, 6
 #: Numbers that are worked on together.
 _BLOCK = 1 << 21
 

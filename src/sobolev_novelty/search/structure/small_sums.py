@@ -7,11 +7,12 @@ its place.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
 import numpy as np
 
 from sobolev_novelty.algebra.outer import INSIDE, composed, filled, slope_at, value_at
-from sobolev_novelty.algebra.writing import multiplied, respelled
+from sobolev_novelty.algebra.writing import multiplied, raised, respelled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.structure.dictionaries import (
@@ -29,8 +30,8 @@ from sobolev_novelty.search.structure.dictionaries import (
 from sobolev_novelty.search.structure.exact_relations import fitted_sum
 from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
-#: Inputs up to which nearly all sums can be tried, and those of terms with a constant inside.
-MAX_VARIABLES, MAX_SCANNED_VARIABLES = 4, 3
+#: Inputs up to which nearly all sums can be tried.
+MAX_VARIABLES = 3
 #: Terms of a sum.
 N_TERMS, N_SCANNED_TERMS = 5, 4
 #: Rows for each term: fewer are explained by any sum.
@@ -46,6 +47,7 @@ _HUGE = 1e100
 _S = Expression.of(INSIDE)
 _LOG1P = Expression.of("log", Expression.of("add", INSIDE, 1.0))
 _DECAY = Expression.of("exp", Expression.of("neg", INSIDE))
+_SATURATION = Expression.of("inv", Expression.of("add", INSIDE, 1.0))
 #: Functions of an input, and of its magnitude.
 _OF_INPUT = (
     _S,
@@ -53,13 +55,15 @@ _OF_INPUT = (
     composed("square", "inv"),
 )
 _OF_MAGNITUDE = (
-    composed("sqrt"), composed("cbrt"), _DECAY, _LOG1P, Expression.of("sin", _LOG1P), Expression.of("cos", _LOG1P)
+    composed("sqrt"), composed("cbrt"), _DECAY, _LOG1P, _SATURATION, Expression.of("sin", _LOG1P), Expression.of("cos", _LOG1P)
 )  # fmt: skip
 #: Functions with a constant inside, and its grid relative to the largest magnitude of the input.
 _PHASES = np.concatenate([np.arange(0.2, 16.0, 0.2), np.arange(16.0, 40.0, 0.4)])
-_SIZES = np.geomspace(0.05, 50.0, 50)
+_SIZES = np.geomspace(0.05, 50.0, 36)
 _SCANNED = ((composed("sin"), _PHASES), (composed("cos"), _PHASES))
-_SCANNED_MAGNITUDE = ((_DECAY, _SIZES), (_LOG1P, _SIZES))
+_SCANNED_MAGNITUDE = ((_DECAY, _SIZES), (_LOG1P, _SIZES), (_SATURATION, _SIZES))
+#: The same of its square.
+_SCANNED_SQUARE = ((_DECAY, _SIZES), (_SATURATION, _SIZES))
 #: Exponents, where the input is positive.
 _EXPONENTS = np.array([k / 8 for k in range(-40, 25) if k % 8])
 
@@ -71,9 +75,9 @@ def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence
         return
     plain = _plain(variables, operators)
     fixed = Terms(plain.values, plain.values[:0], np.arange(len(plain)))
-    found = WideBeam(beam=400).search(fixed, t, n_terms=min(N_TERMS, most), exact=EXACT)
+    found = WideBeam().search(fixed, t, n_terms=min(N_TERMS, most), exact=EXACT)
     yield [fitted_sum(plain, combination.columns, t) for combination in found]
-    if len(variables) > MAX_SCANNED_VARIABLES or any(c.nmse <= EXACT for c in found):
+    if any(c.nmse <= EXACT for c in found):
         return
     scanned, slopes, kinds = _scanned(variables, operators)
     whole = joined([plain, scanned])
@@ -89,9 +93,10 @@ def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence
 
 
 def _plain(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
-    """1, the functions of every input, and their products with inputs and squares of inputs."""
+    """1, the functions of every input, and their products with inputs, squares of inputs and products of two."""
     shapes = joined([_shapes(v, operators) for v in variables])
-    factors = power_products(variables, np.vstack([np.eye(len(variables)), 2.0 * np.eye(len(variables))]))
+    own = np.eye(len(variables))
+    factors = power_products(variables, np.vstack([own, 2.0 * own, *(a + b for a, b in combinations(own, 2))]))
     return distinct(constant(variables), shapes, products(factors, shapes))
 
 
@@ -121,8 +126,9 @@ def _scanned(variables: Sequence[Variable], operators: Sequence[str]) -> tuple[D
     slopes: list[FloatArray] = [np.zeros((0, n_rows))]
     kinds: list[int] = []
     for v in variables:
-        for part, slope in _families(v, operators):
-            for factor in (None, *variables):
+        pairs = [_product(v, w) for w in variables if w is not v]
+        for part, slope, is_wave in _families(v, operators):
+            for factor in (None, *variables, *(() if is_wave else pairs)):
                 values = part.values if factor is None else part.values * factor.values
                 slope_values = slope if factor is None else slope * factor.values
                 sizes = np.abs(np.stack([values, slope_values])).max(axis=2)  # nan where a value is not finite
@@ -133,6 +139,10 @@ def _scanned(variables: Sequence[Variable], operators: Sequence[str]) -> tuple[D
     return joined(parts), np.concatenate(slopes), np.array(kinds, dtype=np.intp)
 
 
+def _product(v: Variable, w: Variable) -> Variable:
+    return Variable(multiplied(v.expression, w.expression), v.values * w.values)
+
+
 def _writer(part: Dictionary, factor: Variable | None, places: list[int]) -> Recipe:
     def write(j: int) -> Expression:
         expression = part.expression(places[j])
@@ -141,16 +151,20 @@ def _writer(part: Dictionary, factor: Variable | None, places: list[int]) -> Rec
     return write
 
 
-def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray]]:
-    """Functions of c·v for a grid of constants c, and their derivatives by c."""
+def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray, bool]]:
+    """Functions of c·v for a grid of constants c, their derivatives by c, and whether they are waves."""
     magnitude = _magnitude(v)
-    scanned = [(v, *family) for family in _SCANNED] + [(magnitude, *family) for family in _SCANNED_MAGNITUDE]
+    square = Variable(raised(v.expression, 2.0), v.values**2)
+    scanned = [(v, *family) for family in _SCANNED]
+    scanned += [(magnitude, *family) for family in _SCANNED_MAGNITUDE]
+    scanned += [(square, *family) for family in _SCANNED_SQUARE]
     for argument, template, grid in scanned:
         size = float(np.abs(argument.values).max())
         if size > 0.0 and _is_writable(argument, template, operators):
-            yield _over_grid(argument, template, grid / size)
+            yield *_over_grid(argument, template, grid / size), grid is _PHASES
     if v.is_positive and {"exp", "log"} <= set(operators):
-        yield _over_grid(Variable(Expression.of("log", v.expression), np.log(v.values)), composed("exp"), _EXPONENTS)
+        logarithm = Variable(Expression.of("log", v.expression), np.log(v.values))
+        yield *_over_grid(logarithm, composed("exp"), _EXPONENTS), False
 
 
 def _over_grid(v: Variable, template: Expression, grid: FloatArray) -> tuple[Dictionary, FloatArray]:
