@@ -55,7 +55,8 @@ _OF_INPUT = (
     composed("square", "inv"),
 )
 _OF_MAGNITUDE = (
-    composed("sqrt"), composed("cbrt"), _DECAY, _LOG1P, _SATURATION, Expression.of("sin", _LOG1P), Expression.of("cos", _LOG1P)
+    composed("sqrt"), composed("cbrt"), _DECAY, _LOG1P, _SATURATION,
+    Expression.of("sin", _LOG1P), Expression.of("cos", _LOG1P),
 )  # fmt: skip
 #: Functions with a constant inside, and its grid relative to the largest magnitude of the input.
 _PHASES = np.concatenate([np.arange(0.2, 16.0, 0.2), np.arange(16.0, 40.0, 0.4)])
