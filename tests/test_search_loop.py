@@ -17,7 +17,7 @@ from sobolev_novelty.parsing import parse
 from sobolev_novelty.scoring import base_score, nmse
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fits import simple_number
-from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.front import ParetoFront, select, undominated
 from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
@@ -313,3 +313,18 @@ def test_a_budget_in_processor_seconds_does_not_count_what_is_slept() -> None:
     assert result.seconds > 1.0
     with pytest.raises(ParameterError, match="'clock' must be 'wall' or 'processor'"):
         Budget(seconds=1.0, clock="moon")
+
+
+def test_of_equations_that_spelling_made_equal_one_is_shown():
+    def written(text: str, nmse: float) -> Candidate:
+        return Candidate(parse(text), parse(text), nmse, 0.0)
+
+    pool = [
+        written("x0 + x1", 0.1),
+        written("x0", 0.5),
+        written("x1 + x0", 0.1),
+        written("x1", 0.5),
+        written("x0*x1 + 1", 0.2),
+    ]
+    assert undominated(pool) == [0, 1]
+    assert undominated([written("x0*x1", 0.5), written("x0", 0.1)]) == [0, 1]  # the chosen one stays

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sobolev_novelty.search.engine import Candidate
 
 #: Errors below this differ by rounding only and do not rank candidates.
 ROUNDING_NMSE = 1e-24
+#: Errors that differ by less, relative to their size, are those of one equation spelled in two ways.
+_SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +62,22 @@ class ParetoFront:
         for candidate in candidates:
             front = front.including(candidate)
         return front
+
+
+def undominated(candidates: Sequence[Candidate]) -> list[int]:
+    """Places of the first candidate, whatever its worth, and of those that no other is as good as in both respects.
+
+    Spelling changes complexities: two equations of a front may become one. Of equals the earlier stays.
+    """
+
+    def is_beaten(i: int) -> bool:
+        own = candidates[i]
+        error = max(own.nmse, ROUNDING_NMSE) * (1.0 + _SAME)
+        return any(
+            c.nmse <= error and (c.complexity, j) < (own.complexity, i) for j, c in enumerate(candidates) if j != i
+        )
+
+    return [i for i in range(len(candidates)) if i == 0 or not is_beaten(i)]
 
 
 def select(front: ParetoFront) -> Candidate | None:

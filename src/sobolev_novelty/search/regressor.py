@@ -40,7 +40,7 @@ from sobolev_novelty.search.engine import (
     UserTerms,
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
-from sobolev_novelty.search.front import ParetoFront
+from sobolev_novelty.search.front import ParetoFront, undominated
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
@@ -574,7 +574,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
         written = [c if clock.choice.is_over else data.as_written(c, problem.operators, limit) for c in kept]
-        order = sorted(range(len(kept)), key=lambda i: (written[i].complexity, -written[i].nmse))
+        order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
         rows_of = {id(c): i for i, c in enumerate(pool)}
         shown = table.iloc[[rows_of[id(kept[i])] for i in order]].reset_index(drop=True)
         for column in ("complexity", "score", "expression"):
