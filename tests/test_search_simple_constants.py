@@ -103,3 +103,13 @@ def test_a_search_on_noisy_rows_gives_the_law_in_its_own_numbers() -> None:
         evaluate(model.expression_, sample), evaluate(sn.parse("x0*(1 + x1**2)"), sample), rtol=1e-12
     )
     assert model.score(X, y) == pytest.approx(1.0 - model.equations_.query("chosen")["loss"].iloc[0] / np.var(y))
+
+
+def test_a_phase_is_looked_at_between_minus_pi_and_pi() -> None:
+    found = simplified("x0 - cos(x0 - x1 - pi/2)/2", "1.01*x0 - 0.48*cos(x0 - x1 + 11)", 0.05)
+    assert sorted(abs(c) for c in found.constants) == pytest.approx([0.5, np.pi / 2], rel=1e-12)
+
+
+def test_no_function_comes_in_by_a_phase() -> None:
+    found = simplified("x0 + sin(x1 + pi/2)", "x0 + sin(x1 + 7.85)", 0.05)
+    assert "cos" not in str(found)

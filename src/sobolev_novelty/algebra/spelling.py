@@ -12,12 +12,15 @@ from collections.abc import Callable, Collection, Iterator
 from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
 from sobolev_novelty.algebra.sums import sum_of_products
+from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import multiplied, product, scaled, weighted_sum
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
-_ADD, _SUB, _MUL, _DIV, _NEG, _EXP = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp"))
+_ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _COS = (
+    OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "cos")
+)
 #: Coefficients that differ by less, relatively, are one constant.
 SAME = 1e-13
 #: Larger expressions are left as they are, and parts of sums with more summands.
@@ -54,6 +57,8 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
     """
     if expression.complexity > MAX_NODES:
         return expression
+    plain = with_plain_waves(expression)
+    expression = plain if agrees(plain) else expression
     best, beam, seen, idle = expression, [expression], {expression}, 0
     for _ in range(MAX_STEPS):
         found = dict.fromkeys(e for known in beam for e in _spellings(known, frozenset(positive)))
@@ -93,6 +98,7 @@ def _rewritten(part: Expression, positive: frozenset[str]) -> Iterator[Expressio
     head = part.head
     if head in (_ADD, _SUB):
         yield from _with_shared_constants(part)
+        yield from _with_half_angles(part)
     if head is _DIV:
         yield from _with_exponentials_divided_out(part)
     if head in (_MUL, _DIV) or (isinstance(head, Operator) and head.name in EXPONENTS):
@@ -140,6 +146,19 @@ def _with_shared_constants(part: Expression) -> Iterator[Expression]:
             sign = 1.0 if any(k > 0.0 for k, _ in alike) else -1.0
             inner = sorted(((sign * k, e) for k, e in alike), key=lambda item: item[0] < 0.0)
             yield weighted_sum([(sign * c, weighted_sum(inner)), *others])
+
+
+def _with_half_angles(part: Expression) -> Iterator[Expression]:
+    """1 - cos(u) as 2·sin²(u/2), and 1 + cos(u) as 2·cos²(u/2)."""
+    parts = _summands(part)
+    for i, (k, e) in enumerate(parts):
+        for j, (c, wave) in enumerate(parts):
+            if e.tokens == (1.0,) and wave.head is _COS and abs(abs(k) - abs(c)) <= SAME * abs(k):
+                name = "cos" if (k > 0.0) == (c > 0.0) else "sin"
+                u = sum_of_products(Expression.of("mul", 0.5, wave.children[0]))
+                half = weighted_sum((factor, u.written(own)) for factor, own in u.summands)
+                square = Expression.of("square", Expression.of(name, half))
+                yield weighted_sum([(2.0 * k, square), *(p for n, p in enumerate(parts) if n not in (i, j))])
 
 
 def _with_sign_in_front(part: Expression) -> Iterator[Expression]:

@@ -18,9 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.constants import Parametrised, parametrised
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.profiles import BoolArray, Estimate, Model, best_fit, refit
 from sobolev_novelty.search.engine import Deadline
 
@@ -97,6 +99,7 @@ def with_simple_constants(
     """
     if len(y) > MAX_ROWS:
         return expression
+    expression = _with_small_phases(expression)
     root = None if weights is None else np.sqrt(weights)
     rows = _Rows(np.ascontiguousarray(X.T), y if root is None else y * root, root, names)
     with np.errstate(all="ignore"):
@@ -109,6 +112,13 @@ def with_simple_constants(
             if not is_shorter:
                 break
     return expression
+
+
+def _with_small_phases(expression: Expression) -> Expression:
+    """A phase of 11 is no simple number, and may be -π/2; functions that were not there may not be allowed."""
+    plain = with_plain_waves(expression)
+    used, known = ({t for t in e.tokens if isinstance(t, Operator)} for e in (plain, expression))
+    return plain if plain.complexity <= expression.complexity and used <= known else expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
