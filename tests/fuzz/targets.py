@@ -217,7 +217,7 @@ def commands(folder: Path) -> Case:
     lines = [line.split(" | ") for line in corpus_lines("commands.txt")]
     runner = CliRunner()
     with contextlib.chdir(folder):  # what a first command imports is not the time of a case
-        runner.invoke(app, ["fit", "data.csv", "--evaluations", "30", "--quiet"])
+        runner.invoke(app, ["fit", "data.csv", "--target", "c", "--evaluations", "30", "--quiet"])
 
     def case(rng: Random) -> None:
         words = list(rng.choice(lines))
