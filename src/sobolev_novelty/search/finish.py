@@ -218,7 +218,8 @@ class TrainingTable:
         if found is None or not agrees(found):
             return candidate
         respelt = self._candidate(candidate.form, found, candidate.nmse)
-        return respelt if self.allows(respelt, max_complexity) else candidate
+        is_dearer = respelt.cost is not None and respelt.complexity > candidate.complexity
+        return respelt if self.allows(respelt, max_complexity) and not is_dearer else candidate
 
 
 def load_tables() -> None:
