@@ -318,3 +318,16 @@ def test_several_targets_go_through_scikit_learn() -> None:
     model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, nesting={"sin": {"sin": 0}})
     several = MultiOutputRegressor(model).fit(X, np.column_stack([X[:, 0] ** 2, 3.0 * X[:, 1]]))
     assert [str(m.expression_) for m in several.estimators_] == ["square(x0)", "3*x1"]
+
+
+def test_a_dear_operator_does_not_bring_in_one_that_is_not_allowed():
+    x = np.random.default_rng(0).uniform(0.5, 3.0, (200, 2))
+    operators = ["add", "mul", "sin", "cos"]
+    model = sn.SymbolicRegressor(
+        operators=operators,
+        operator_costs={"sin": 10},
+        budget=sn.Budget(max_evaluations=600),
+        random_state=0,
+        verbose=False,
+    ).fit(x, np.sin(x[:, 0]))
+    assert {token.name for token in model.expression_.tokens if isinstance(token, Operator)} <= set(operators)

@@ -214,12 +214,16 @@ class TrainingTable:
 
         allowed = frozenset(operators)
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
-        found = respelled(spelled(candidate.expression, agrees, positive), allowed)
-        if found is None or not agrees(found):
-            return candidate
-        respelt = self._candidate(candidate.form, found, candidate.nmse)
-        is_dearer = respelt.cost is not None and respelt.complexity > candidate.complexity
-        return respelt if self.allows(respelt, max_complexity) and not is_dearer else candidate
+        # A fit may have written a difference where only sums are allowed: what is not spelled is respelled all the same.
+        for spelling in (spelled(candidate.expression, agrees, positive), candidate.expression):
+            found = respelled(spelling, allowed)
+            if found is None or not agrees(found):
+                continue
+            written = self._candidate(candidate.form, found, candidate.nmse)
+            is_dearer = written.cost is not None and written.complexity > candidate.complexity
+            if self.allows(written, max_complexity) and not is_dearer:
+                return written
+        return candidate
 
 
 def load_tables() -> None:
