@@ -214,7 +214,7 @@ class TrainingTable:
 
         allowed = frozenset(operators)
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
-        # A fit may have written a difference where only sums are allowed: what is not spelled is respelled all the same.
+        # A fit may have written a difference where only sums are allowed: what is not spelled is respelled even so.
         for spelling in (spelled(candidate.expression, agrees, positive), candidate.expression):
             found = respelled(spelling, allowed)
             if found is None or not agrees(found):
