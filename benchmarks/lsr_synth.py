@@ -1,4 +1,4 @@
-"""LSR-Synth as its authors count: laws found, and laws within 10 % everywhere, on test rows and in extrapolation.
+"""LSR-Synth: laws found, and laws within 10 % at every row, on test rows and in extrapolation.
 
 Usage: python -m benchmarks.lsr_synth [results/lsr_synth.sqlite]    print what is stored; `sobolev bench run
        experiments/lsr_synth.toml` makes it

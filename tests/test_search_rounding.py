@@ -69,3 +69,11 @@ def test_no_rule_where_the_data_are_exact_or_the_fit_is_not():
     assert within_rounding([candidate(LAW, 1e-13)], rows) is None
     assert within_rounding([candidate(LAW, 1e-6)], table("single")) is None
     assert within_rounding([candidate(LAW, 1e-25)], table("single")) is None  # exact: nothing to decide
+
+
+def test_an_exact_law_in_whole_numbers_goes_before_one_that_rounding_would_allow():
+    x = np.arange(1.0, 2000.0)
+    rows = Rows(x[:, None], x**2 + 1.0, None, ("x0",))
+    near = candidate("square(x0) + 0.6", error("square(x0) + 0.6", rows))
+    assert within_rounding([near], rows) == 0
+    assert within_rounding([near, candidate("square(x0) + 1", 0.0)], rows) is None

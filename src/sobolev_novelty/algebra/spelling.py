@@ -13,7 +13,7 @@ from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
 from sobolev_novelty.algebra.sums import sum_of_products
 from sobolev_novelty.algebra.waves import with_plain_waves
-from sobolev_novelty.algebra.writing import multiplied, product, scaled, weighted_sum
+from sobolev_novelty.algebra.writing import multiplied, product, scaled, summands, weighted_sum
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
@@ -119,23 +119,9 @@ def _divisor(c: float) -> float | None:
     return float(k) if is_fraction and len(f"{c:.15g}") > 8 else None
 
 
-def _summands(e: Expression) -> list[tuple[float, Expression]]:
-    """Parts of a sum as it stands, with their numeric factors."""
-    if e.head is _ADD or e.head is _SUB:
-        left, right = (_summands(child) for child in e.children)
-        return left + ([(-c, part) for c, part in right] if e.head is _SUB else right)
-    if e.head is _NEG:
-        return [(-c, part) for c, part in _summands(e.children[0])]
-    if isinstance(e.head, float):
-        return [(e.head, Expression.of(1.0))]
-    if e.head is _MUL and isinstance(e.children[0].head, float):
-        return [(e.children[0].head, e.children[1])]
-    return [(1.0, e)]
-
-
 def _with_shared_constants(part: Expression) -> Iterator[Expression]:
     """c·a + c·b + d as c·(a + b) + d; a number that stands alone shares no constant."""
-    parts = _summands(part)
+    parts = summands(part)
     if len(parts) > MAX_SUMMANDS:
         return
     yield weighted_sum(parts)
@@ -150,7 +136,7 @@ def _with_shared_constants(part: Expression) -> Iterator[Expression]:
 
 def _with_half_angles(part: Expression) -> Iterator[Expression]:
     """1 - cos(u) as 2·sin²(u/2), and 1 + cos(u) as 2·cos²(u/2)."""
-    parts = _summands(part)
+    parts = summands(part)
     for i, (k, e) in enumerate(parts):
         for j, (c, wave) in enumerate(parts):
             if e.tokens == (1.0,) and wave.head is _COS and abs(abs(k) - abs(c)) <= SAME * abs(k):
@@ -236,7 +222,7 @@ def _with_roots_moved(part: Expression, positive: frozenset[str]) -> Iterator[Ex
             continue
         if coefficient > 0.0 and abs(h) == 0.5:  # c·√S as √(c²·S)
             c = float(f"{coefficient ** (1.0 / h):.15g}")
-            inner = weighted_sum((float(f"{c * k:.15g}"), e) for k, e in _summands(base))
+            inner = weighted_sum((float(f"{c * k:.15g}"), e) for k, e in summands(base))
             yield product([*((k, v) for k, v in powers.items() if k != base), (inner, h)])
         # Of a sum outside roots only what stands beside it is taken in.
         names = {name for name in base.variables if h % 1.0 or Expression.of(name) in powers}
@@ -269,7 +255,7 @@ def _times_power(e: Expression, name: str, m: float) -> Expression | None:
     """e·nameᵐ, multiplied out."""
     a = Expression.of(name)
     parts: list[tuple[float, Expression]] = []
-    for c, part in _summands(e):
+    for c, part in summands(e):
         powers: dict[Expression, float] = {}
         factor = _factors(part, 1.0, powers)
         powers[a] = powers.get(a, 0.0) + m

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from sobolev_novelty.algebra.writing import ONE, scaled, weighted_sum
+from sobolev_novelty.algebra.writing import ONE, scaled, summands, weighted_sum
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
@@ -87,7 +87,7 @@ def _turned(wave: Expression) -> Expression:
     factor, inside = 1.0, wave.children[0]
     if inside.head is _MUL and isinstance(inside.children[0].head, float):
         factor, inside = inside.children[0].head, inside.children[1]
-    parts = _summands(inside)
+    parts = summands(inside)
     rest = [(c, part) for c, part in parts if part != ONE]
     phase = factor * sum(c for c, part in parts if part == ONE)
     if phase == 0.0 or not rest or not math.isfinite(phase):
@@ -101,13 +101,3 @@ def _turned(wave: Expression) -> Expression:
     if abs(small) >= abs(phase):
         return wave
     return Expression.of(name, scaled(factor, weighted_sum([*rest, (small / factor, ONE)])))
-
-
-def _summands(e: Expression) -> list[tuple[float, Expression]]:
-    """Parts of a sum as it stands, with their signs; a number is a multiple of 1."""
-    if e.head is _ADD or e.head is _SUB:
-        sign = 1.0 if e.head is _ADD else -1.0
-        return _summands(e.children[0]) + [(sign * c, part) for c, part in _summands(e.children[1])]
-    if e.head is _NEG:
-        return [(-c, part) for c, part in _summands(e.children[0])]
-    return [(e.head, ONE)] if isinstance(e.head, float) else [(1.0, e)]

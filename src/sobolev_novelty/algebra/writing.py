@@ -16,7 +16,9 @@ ONE = Expression.of(1.0)
 ANY = frozenset(OPERATORS)
 #: Larger powers are not spelled out in squares and products.
 MAX_SPELLED_POWER = 24.0
-_DIV, _INV, _MUL, _EXP = (OPERATORS[name] for name in ("div", "inv", "mul", "exp"))
+_ADD, _SUB, _NEG, _DIV, _INV, _MUL, _EXP = (
+    OPERATORS[name] for name in ("add", "sub", "neg", "div", "inv", "mul", "exp")
+)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -186,6 +188,20 @@ def weighted_sum(parts: Iterable[tuple[float, Expression]]) -> Expression:
         else:
             total = Expression.of("add" if c >= 0.0 else "sub", total, scaled(abs(c), e))
     return Expression.of(0.0) if total is None else total
+
+
+def summands(e: Expression) -> list[tuple[float, Expression]]:
+    """Parts of a sum as it stands, with their numeric factors."""
+    if e.head is _ADD or e.head is _SUB:
+        left, right = (summands(child) for child in e.children)
+        return left + ([(-c, part) for c, part in right] if e.head is _SUB else right)
+    if e.head is _NEG:
+        return [(-c, part) for c, part in summands(e.children[0])]
+    if isinstance(e.head, float):
+        return [(e.head, Expression.of(1.0))]
+    if e.head is _MUL and isinstance(e.children[0].head, float):
+        return [(e.children[0].head, e.children[1])]
+    return [(1.0, e)]
 
 
 def respelled(expression: Expression, operators: Collection[str]) -> Expression | None:

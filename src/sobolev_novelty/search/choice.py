@@ -168,8 +168,9 @@ def within_rounding(candidates: Sequence[Candidate], rows: Rows) -> int | None:
 
     R_base does not see the difference between an error of 1e-6 and one of 1e-13, and would take the shorter equation.
     """
-    low = [i for i, candidate in enumerate(candidates) if EXACT_NMSE <= candidate.nmse < TRUSTED_NMSE]
-    if not low or not rows.loss.is_squared:
+    low = [i for i, candidate in enumerate(candidates) if candidate.nmse < TRUSTED_NMSE]
+    # An exact fit says that nothing was rounded: whole numbers that the law gives are not whole by rounding.
+    if not low or not rows.loss.is_squared or min(candidates[i].nmse for i in low) < EXACT_NMSE:
         return None
     limits = ROUNDING_SLACK * rounding_errors([candidates[i].expression for i in low], rows)
     found = [i for i, limit in zip(low, limits.tolist(), strict=True) if candidates[i].nmse <= limit]

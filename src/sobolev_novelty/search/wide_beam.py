@@ -16,7 +16,6 @@ Notation
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -148,12 +147,12 @@ def _unit(values: FloatArray) -> FloatArray:
 
 def _best_of_kinds(left: dict[Sum, float], kinds: Places, n: int) -> list[Sum]:
     """The best sums, one of every combination of kinds: neighbours on a grid are one idea."""
-    seen: Counter[Sum] = Counter()
+    seen: set[Sum] = set()
     kept: list[Sum] = []
     for places in sorted(left, key=lambda places: (left[places], places)):
         kind = tuple(sorted(kinds[list(places)].tolist()))
-        seen[kind] += 1
-        if seen[kind] == 1:
+        if kind not in seen:
+            seen.add(kind)
             kept.append(places)
             if len(kept) == n:
                 break
