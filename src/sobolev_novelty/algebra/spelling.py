@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
+from fractions import Fraction
 
 from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
@@ -31,6 +32,8 @@ MAX_STEPS, WIDTH = 6, 4
 PATIENCE = 1
 #: Largest whole number that a factor such as 0.333… is written as a division by.
 MAX_DIVISOR = 100
+#: Largest denominator of a fraction that a number is taken for.
+MAX_DENOMINATOR = 12
 #: Nodes that a bare 1 in a sum is worth: a quantity without units.
 BARE_ONE = 1.5
 
@@ -69,13 +72,24 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
         if not beam or idle > PATIENCE:
             break
         best = min(best, beam[0], key=_cost)
-    return best
+    exact = best.with_constants([_fraction(c) for c in best.constants])
+    return exact if agrees(exact) else best
+
+
+def _fraction(c: float) -> float:
+    """The simple fraction that differs from a number in the last digits only; rules multiply and divide."""
+    if not 1.0 / MAX_DIVISOR < abs(c) < MAX_DIVISOR:
+        return c
+    fraction = Fraction(c).limit_denominator(MAX_DENOMINATOR)
+    near = fraction.numerator / fraction.denominator
+    return near if abs(near - c) <= 1e-15 * abs(c) else c
 
 
 def _cost(e: Expression) -> tuple[float, int]:
-    """Nodes first, then signs inside and awkward numbers; a bare 1 in a sum is welcome, as in 1 - v²/c²."""
+    """Nodes first, then signs inside, awkward numbers and quotients below the line; a bare 1 in a sum is welcome, as in 1 - v²/c²."""
     awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None)
     signs = sum(1 for token in e.tokens if token is _NEG)
+    awkward += sum(1 for k, token in enumerate(e.tokens) if token is _DIV and e.tokens[e.end(k + 1)] is _DIV)
     sums = (k for k, token in enumerate(e.tokens) if token is _ADD or token is _SUB)
     ones = sum((e.tokens[k + 1] == 1.0) + (e.tokens[e.end(k + 1)] == 1.0) for k in sums)
     return e.complexity - BARE_ONE * ones, awkward + signs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ from sobolev_novelty.operators import OPERATORS, Operator
 #: A constant subtree beyond this magnitude becomes its value, as doubles have it: SymPy's numbers have no bound, its
 #: patience has.
 _LARGEST_EVALUATED = 1e100
+#: Largest denominator of a fraction that a float is taken for.
+_MAX_DENOMINATOR = 12
 
 
 def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
@@ -31,7 +34,8 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
     Returns
     -------
     sympy.Expr
-        Over plain symbols named like the variables; integral constants are ``Integer``, others ``Float``.
+        Over plain symbols named like the variables; integral constants are ``Integer``, 0.3333333333333333 is
+        ``Rational(1, 3)``, others are ``Float``.
 
     Examples
     --------
@@ -44,8 +48,10 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
     def leaf(token: float | str) -> tuple[Any, float | None]:
         if isinstance(token, str):
             return sympy.Symbol(token), None
-        is_exact = token.is_integer() and abs(token) < 2**53
-        return (sympy.Integer(int(token)) if is_exact else sympy.Float(token)), token
+        if token.is_integer() and abs(token) < 2**53:
+            return sympy.Integer(int(token)), token
+        fraction = repeating_fraction(token)
+        return (sympy.Float(token) if fraction is None else sympy.Rational(*fraction)), token
 
     def node(op: Operator, args: tuple[tuple[Any, float | None], ...]) -> tuple[Any, float | None]:
         operands = [operand for operand, _ in args]
@@ -66,6 +72,25 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
         return expression.fold(leaf, node)[0]
     except RecursionError:
         raise ExpressionError(f"The expression is nested too deeply for SymPy (depth {expression.depth}).") from None
+
+
+def repeating_fraction(number: float) -> tuple[int, int] | None:
+    """Numerator and denominator of a float that is a simple fraction without a short decimal; None for others.
+
+    Examples
+    --------
+    >>> repeating_fraction(2 / 3), repeating_fraction(0.25), repeating_fraction(0.333333)
+    ((2, 3), None, None)
+    """
+    if not 1e-3 < abs(number) < 1e3:
+        return None
+    fraction = Fraction(number).limit_denominator(_MAX_DENOMINATOR)
+    rest = fraction.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    is_same = rest > 1 and fraction.numerator / fraction.denominator == number
+    return (fraction.numerator, fraction.denominator) if is_same else None
 
 
 def from_sympy(obj: Any) -> Expression:

@@ -28,6 +28,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings, split_form
+from sobolev_novelty.search.linearised import linearised
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
@@ -282,6 +283,7 @@ class Genetic(Engine[GeneticState]):
         for old in (e for e in fresh if e.complexity <= 80):
             thinned = _thinned(old, state.compared)
             forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
+            forms += linearised(old, state.compared)
         return forms
 
 
