@@ -86,7 +86,7 @@ def _fraction(c: float) -> float:
 
 
 def _cost(e: Expression) -> tuple[float, int]:
-    """Nodes first, then signs inside, awkward numbers, quotients below the line; a bare 1 is welcome, as in 1 - v²/c²."""
+    """Nodes first, then signs inside, awkward numbers, nested quotients; a bare 1 is welcome, as in 1 - v²/c²."""
     awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None)
     signs = sum(1 for token in e.tokens if token is _NEG)
     awkward += sum(1 for k, token in enumerate(e.tokens) if token is _DIV and e.tokens[e.end(k + 1)] is _DIV)
