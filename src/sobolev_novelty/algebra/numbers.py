@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 #: Numerator times denominator at most: fractions of larger numbers are near anything.
 MAX_PARTS = 1_000_000
+#: Denominators of fractions that a number is taken for which differs from them in the last digits only.
+DENOMINATORS = range(1, 13)
 
 
 def nearest_simple(
@@ -50,3 +53,21 @@ def nearest_simple(
             if distance < limit or (best is None and distance == limit):
                 best, limit = candidate, distance
     return best
+
+
+def repeating_fraction(number: float) -> Fraction | None:
+    """The fraction with a small denominator and no finite decimal that a number is, to the last bit; None for others.
+
+    Examples
+    --------
+    >>> repeating_fraction(2 / 3), repeating_fraction(0.25), repeating_fraction(0.333333)
+    (Fraction(2, 3), None, None)
+    """
+    if not 1e-3 < abs(number) < 1e3:
+        return None
+    fraction = Fraction(number).limit_denominator(DENOMINATORS[-1])
+    rest = fraction.denominator
+    for prime in (2, 5):
+        while rest % prime == 0:
+            rest //= prime
+    return fraction if rest > 1 and float(fraction) == number else None

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator
-from fractions import Fraction
 
 from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.numbers import DENOMINATORS, nearest_simple
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
 from sobolev_novelty.algebra.sums import sum_of_products
 from sobolev_novelty.algebra.waves import with_plain_waves
@@ -19,8 +19,8 @@ from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
-_ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _COS = (
-    OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "cos")
+_ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _COS, _SQRT = (
+    OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "cos", "sqrt")
 )
 #: Coefficients that differ by less, relatively, are one constant.
 SAME = 1e-13
@@ -32,8 +32,6 @@ MAX_STEPS, WIDTH = 6, 4
 PATIENCE = 1
 #: Largest whole number that a factor such as 0.333… is written as a division by.
 MAX_DIVISOR = 100
-#: Largest denominator of a fraction that a number is taken for.
-MAX_DENOMINATOR = 12
 #: Nodes that a bare 1 in a sum is worth: a quantity without units.
 BARE_ONE = 1.5
 
@@ -72,27 +70,35 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
         if not beam or idle > PATIENCE:
             break
         best = min(best, beam[0], key=_cost)
-    exact = best.with_constants([_fraction(c) for c in best.constants])
+    exact = best.with_constants([_tidied(c) for c in best.constants])
     return exact if agrees(exact) else best
 
 
-def _fraction(c: float) -> float:
-    """The simple fraction that differs from a number in the last digits only; rules multiply and divide."""
+def _tidied(c: float) -> float:
+    """A number, or the simple fraction from which it differs in the last digits: rules multiply and divide."""
     if not 1.0 / MAX_DIVISOR < abs(c) < MAX_DIVISOR:
         return c
-    fraction = Fraction(c).limit_denominator(MAX_DENOMINATOR)
-    near = fraction.numerator / fraction.denominator
-    return near if abs(near - c) <= 1e-15 * abs(c) else c
+    fraction = nearest_simple(c, 1e-15, denominators=DENOMINATORS, is_relative=True)
+    return c if fraction is None else fraction
 
 
-def _cost(e: Expression) -> tuple[float, int]:
-    """Nodes first, then signs inside, awkward numbers, nested quotients; a bare 1 is welcome, as in 1 - v²/c²."""
+def _cost(e: Expression) -> tuple[float, int, int, int]:
+    """Nodes first, then signs inside, awkward numbers, nested quotients, then roots with factors beside them.
+
+    A bare 1 is welcome, as in 1 - v²/c².
+    """
     awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None)
     signs = sum(1 for token in e.tokens if token is _NEG)
-    awkward += sum(1 for k, token in enumerate(e.tokens) if token is _DIV and e.tokens[e.end(k + 1)] is _DIV)
-    sums = (k for k, token in enumerate(e.tokens) if token is _ADD or token is _SUB)
-    ones = sum((e.tokens[k + 1] == 1.0) + (e.tokens[e.end(k + 1)] == 1.0) for k in sums)
-    return e.complexity - BARE_ONE * ones, awkward + signs
+    ones = quotients = roots = 0
+    for k, token in enumerate(e.tokens):
+        if token in (_ADD, _SUB, _MUL, _DIV):
+            operands = e.tokens[k + 1], e.tokens[e.end(k + 1)]
+            if token in (_ADD, _SUB):
+                ones += operands.count(1.0)
+            else:
+                quotients += token is _DIV and operands[1] is _DIV
+                roots += operands.count(_SQRT) if not isinstance(operands[0], float) else 0
+    return e.complexity - BARE_ONE * ones, awkward + signs + quotients, -ones, roots
 
 
 def _spellings(expression: Expression, positive: frozenset[str]) -> Iterator[Expression]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.algebra.numbers import repeating_fraction
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression, Nested
 from sobolev_novelty.operators import OPERATORS, Operator
@@ -17,8 +17,6 @@ from sobolev_novelty.operators import OPERATORS, Operator
 #: A constant subtree beyond this magnitude becomes its value, as doubles have it: SymPy's numbers have no bound, its
 #: patience has.
 _LARGEST_EVALUATED = 1e100
-#: Largest denominator of a fraction that a float is taken for.
-_MAX_DENOMINATOR = 12
 
 
 def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
@@ -51,7 +49,7 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
         if token.is_integer() and abs(token) < 2**53:
             return sympy.Integer(int(token)), token
         fraction = repeating_fraction(token)
-        return (sympy.Float(token) if fraction is None else sympy.Rational(*fraction)), token
+        return (sympy.Float(token) if fraction is None else sympy.Rational(fraction)), token
 
     def node(op: Operator, args: tuple[tuple[Any, float | None], ...]) -> tuple[Any, float | None]:
         operands = [operand for operand, _ in args]
@@ -72,25 +70,6 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
         return expression.fold(leaf, node)[0]
     except RecursionError:
         raise ExpressionError(f"The expression is nested too deeply for SymPy (depth {expression.depth}).") from None
-
-
-def repeating_fraction(number: float) -> tuple[int, int] | None:
-    """Numerator and denominator of a float that is a simple fraction without a short decimal; None for others.
-
-    Examples
-    --------
-    >>> repeating_fraction(2 / 3), repeating_fraction(0.25), repeating_fraction(0.333333)
-    ((2, 3), None, None)
-    """
-    if not 1e-3 < abs(number) < 1e3:
-        return None
-    fraction = Fraction(number).limit_denominator(_MAX_DENOMINATOR)
-    rest = fraction.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    is_same = rest > 1 and fraction.numerator / fraction.denominator == number
-    return (fraction.numerator, fraction.denominator) if is_same else None
 
 
 def from_sympy(obj: Any) -> Expression:

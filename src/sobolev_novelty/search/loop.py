@@ -80,6 +80,8 @@ class Budget:
 
 def within(timeout: float | None, budget: Budget | None, default: Budget) -> Budget:
     """The budget that holds beside a time limit: alone the limit is all of it, with another the shorter time holds."""
+    if not (budget is None or isinstance(budget, Budget)):
+        raise ParameterError(f"'budget' must be a Budget, such as Budget(max_evaluations=5000). Got {budget!r}.")
     if timeout is None:
         return default if budget is None else budget
     if not timeout > 0.0:

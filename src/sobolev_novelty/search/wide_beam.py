@@ -87,7 +87,7 @@ class WideBeam:
         """
         spread = float(np.sum((target - target.mean()) ** 2))
         energy = float(target @ target)
-        if not 0.0 < spread <= energy < np.inf or not len(terms):
+        if not (0.0 < spread < np.inf and 0.0 < energy < np.inf and len(terms)):
             return []
         t = target / np.sqrt(energy)
         columns = np.concatenate([_unit(terms.values), _unit(terms.slopes)])

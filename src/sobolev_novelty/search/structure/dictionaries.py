@@ -325,6 +325,13 @@ def functional_factors(variables: Sequence[Variable], operators: Sequence[str], 
     return distinct(inner, Pairs("add", left, right, limit // 2), Pairs("sub", left, right, limit // 2))
 
 
+def plain_factors(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
+    """A short list of columns for products: functions of simple arguments, and the arguments plus and minus 1."""
+    inner = arguments(variables, limit=40)
+    shifted = (Pairs(name, constant(variables), inner, len(inner)) for name in ("add", "sub"))
+    return distinct(functions(inner, operators, scales=(1.0, 0.5)), *shifted)
+
+
 #: Functions scanned over a constant inside: u(c·w).
 _WAVES = (composed("sin"), composed("cos"))
 _SCANNED = (

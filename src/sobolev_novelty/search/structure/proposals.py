@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
 from sobolev_novelty.data import FloatArray
@@ -26,6 +28,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     empty,
     functional_factors,
     monomials,
+    plain_factors,
     scanned_dictionary,
     simple_dictionary,
 )
@@ -39,7 +42,9 @@ from sobolev_novelty.search.structure.reductions import (
     reductions,
     root,
 )
+from sobolev_novelty.search.structure.single_terms import single_terms
 from sobolev_novelty.search.structure.small_sums import small_sums
+from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
 #: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
 #: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
@@ -57,6 +62,10 @@ HOPELESS = 0.5
 MAX_DENSE_VARIABLES = 4
 #: Above this error of the interpolant the target is noisy or varies fast, and structural forms may be in vain.
 DOUBTFUL = 0.05
+#: Below this error the target is without noise worth speaking of: small corrections to a law can be seen.
+CLEAN = 0.01
+#: How near the factor of a power law is to a simple number, relative to it, where only a small correction is missing.
+SIMPLE_FACTOR = 0.02
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
@@ -104,6 +113,13 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     interpolants = Interpolants()
     roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
     n_rows = NOISY_SCREEN_ROWS if roots[0].error > DOUBTFUL else SCREEN_ROWS
+    if roots[0].error <= CLEAN:
+        yield from _corrections(problem, informative, y, n_rows)
+        # The others are roots of their own.
+        some = _screen(informative, FAMILY_ROWS)
+        for wrap, t in targets[len(roots) :] if len(informative) <= 3 else ():
+            changed = variants(some, problem.operators)
+            yield [wrap(form) for variables in changed for form in quotients(variables, t[:FAMILY_ROWS])]
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
         yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
@@ -186,6 +202,10 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """The law t = c · Π vᵏ with simple exponents, where the logarithms say so."""
+    return [scaled(scale, monomial.expression) for scale, monomial in _power_law(variables, t)]
+
+
+def _power_law(variables: Sequence[Variable], t: FloatArray) -> list[tuple[float, Variable]]:
     positive = [v for v in variables if v.is_positive]
     sign = _sign(t)
     if not positive or not sign:
@@ -193,8 +213,23 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     exponents, scale, misfit = fit_power_law(np.stack([v.values for v in positive]), t)
     if misfit > 0.05:
         return []
-    powers = ((v.expression, simple_exponent(k)) for v, k in zip(positive, exponents.tolist(), strict=True))
-    return [scaled(sign * scale, product(powers))]
+    powers = [simple_exponent(k) for k in exponents.tolist()]
+    values = np.exp(powers @ np.log([v.values for v in positive]))
+    monomial = product((v.expression, k) for v, k in zip(positive, powers, strict=True))
+    return [(sign * scale, Variable(monomial, values))]
+
+
+def _corrections(
+    problem: Problem, variables: Sequence[Variable], t: FloatArray, n_rows: int
+) -> Iterator[list[Expression]]:
+    """A power law with a simple factor, plus forms for what it leaves: the large term hides a small correction."""
+    for scale, monomial in _power_law(variables, t):
+        factor = nearest_simple(scale, SIMPLE_FACTOR, is_relative=True)
+        if factor is None:
+            continue
+        law = scaled(factor, monomial.expression)
+        rest = root(variables, t - factor * monomial.values, partial(Expression.of, "add", law))
+        yield from solve(rest, problem.operators, n_rows, problem.n_threads)
 
 
 def _sign(t: FloatArray) -> float:
@@ -271,13 +306,17 @@ def _solutions(
     for changed in variants(some, operators) if d <= 3 else [some]:
         early += quotients(changed, t[:FAMILY_ROWS])
     yield early
+    if d == 1:
+        yield single_terms(some[0], t[:FAMILY_ROWS], operators)
     few, t = _screen(variables, n_rows), t[:n_rows]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        yield _product_forms(few, t, operators, [algebraic], n_threads)
-        yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], n_threads)
+        pursuit = partial(_pursued, n_threads=n_threads)
+        yield _product_forms(few, t, operators, [algebraic], pursuit)
+        yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], pursuit)
     if d > 4:
         return
+    yield _product_forms(few, t, operators, [plain_factors(few, operators)], _beamed)
     undone = _undone(t, operators)
     for family in FAMILIES:
         simple = Screen.of(simple_dictionary(few, [name for name in family if name in operators]), n_threads)
@@ -342,9 +381,9 @@ def _product_forms(
     t: FloatArray,
     operators: Sequence[str],
     factors: Sequence[Dictionary],
-    n_threads: int,
+    search: Callable[[FloatArray, FloatArray, int], Sequence[Combination]],
 ) -> list[Expression]:
-    """Products c · Π fᵏ: sums in the logarithms."""
+    """Products c · Π fᵏ: sums in the logarithms. ``search`` gets them, the target and the number of free columns."""
     size = np.abs(t)
     if not (size > 0.0).all():
         return []
@@ -367,9 +406,8 @@ def _product_forms(
             places += [(part, start + j) for j in nonzero.tolist()]
     logs = logs[: n_logs + len(powers_of_e)]
     logs[n_logs:] = powers_of_e.values
-    found = pursue(logs, np.log(size), n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
     forms = []
-    for combination in promising(found):
+    for combination in promising(search(logs, np.log(size), n_free)):
         columns = combination.columns
         powers = least_squares(logs[list(columns)], np.log(size))
         parts: list[tuple[Expression, float]] = []
@@ -387,6 +425,23 @@ def _product_forms(
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
         forms.append(scaled((_sign(t) or 1.0) * scale, product(parts)))
     return forms
+
+
+def _pursued(logs: FloatArray, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:
+    return pursue(logs, t, n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
+
+
+def _beamed(logs: FloatArray, t: FloatArray, n_free: int) -> list[Combination]:
+    """With a wide beam, which smooth factors of several variables do not lead astray; for short lists."""
+    Q = np.linalg.qr(logs[:n_free].T)[0]
+    rest = logs[n_free:] - (logs[n_free:] @ Q) @ Q.T
+    lengths = np.linalg.norm(logs[n_free:], axis=1)
+    fresh = np.flatnonzero(np.linalg.norm(rest, axis=1) > 1e-6 * lengths)
+    found = WideBeam().search(
+        Terms(rest[fresh], rest[:0], np.arange(len(fresh))), t - Q @ (Q.T @ t), n_terms=4, exact=EXACT
+    )
+    free = tuple(range(n_free))
+    return [Combination(free + tuple((n_free + fresh[list(c.columns)]).tolist()), c.nmse) for c in found]
 
 
 def _positive_side(factors: Dictionary, j: int) -> Expression:

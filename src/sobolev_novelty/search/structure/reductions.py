@@ -45,6 +45,9 @@ _SMOOTHERS = ((1.5, 1e-7), (4.0, 1e-7), (3.0, 1e-2))
 _STRIPPED_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0)
 _STRIPPED_FUNCTIONS = ("sin", "cos", "exp")
 _HOMOGENEOUS_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
+#: Tried as well where the interpolant's error is below this: noise cannot tell so many hypotheses apart.
+_MORE_HOMOGENEOUS_POWERS = (3.0, -3.0)
+_CLEAR = 0.05
 _PAIR_POWERS = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))
 #: Memory for interpolants that may be asked for again: some hundred on the usual rows.
 _MAX_KEPT = 1 << 25
@@ -268,14 +271,17 @@ def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterat
 
 
 def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[str, Variable, FloatArray, Wrap]]:
-    """The target is bᵏ times a function of a/b and the rest."""
+    """The target is bᵏ times a function of a/b and the rest; of a clear target also of a·b."""
     if not (a.is_positive and b.is_positive):
         return
-    ratio = Variable(product([(a.expression, 1.0), (b.expression, -1.0)]), a.values / b.values)
-    for power in _HOMOGENEOUS_POWERS:
-        name = f"scale {ratio.expression} {power}"
-        if name not in problem.hopeless:
-            yield name, ratio, problem.target / b.values**power, _times(problem.wrap, b.expression, power)
+    is_clear = problem.error <= _CLEAR
+    for sign in (-1.0, 1.0) if is_clear else (-1.0,):
+        values = a.values / b.values if sign < 0.0 else a.values * b.values
+        together = Variable(product([(a.expression, 1.0), (b.expression, sign)]), values)
+        for power in (*_HOMOGENEOUS_POWERS, *(_MORE_HOMOGENEOUS_POWERS if is_clear else ())):
+            name = f"scale {together.expression} {power}"
+            if name not in problem.hopeless:
+                yield name, together, problem.target / b.values**power, _times(problem.wrap, b.expression, power)
 
 
 def _times(wrap: Wrap, factor: Expression, power: float) -> Wrap:

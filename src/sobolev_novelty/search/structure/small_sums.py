@@ -18,7 +18,6 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Places,
-    Recipe,
     Variable,
     constant,
     distinct,
@@ -104,7 +103,7 @@ def _plain(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionar
 def _shapes(v: Variable, operators: Sequence[str]) -> Dictionary:
     magnitude = _magnitude(v)
     whole = [(v, template) for template in _OF_INPUT] + [(magnitude, template) for template in _OF_MAGNITUDE]
-    found = [_image(argument, template) for argument, template in whole if _is_writable(argument, template, operators)]
+    found = [_image(argument, template) for argument, template in whole if is_writable(argument, template, operators)]
     return joined([empty(len(v.values)), *found])
 
 
@@ -112,7 +111,8 @@ def _magnitude(v: Variable) -> Variable:
     return v if v.is_positive else Variable(Expression.of("abs", v.expression), np.abs(v.values))
 
 
-def _is_writable(argument: Variable, template: Expression, operators: Sequence[str]) -> bool:
+def is_writable(argument: Variable, template: Expression, operators: Sequence[str]) -> bool:
+    """Whether the function of an argument can be written in the allowed operators."""
     return respelled(filled(template, argument.expression), operators) is not None
 
 
@@ -130,13 +130,10 @@ def _scanned(variables: Sequence[Variable], operators: Sequence[str]) -> tuple[D
         pairs = [_product(v, w) for w in variables if w is not v]
         for part, slope, is_wave in _families(v, operators):
             for factor in (None, *variables, *(() if is_wave else pairs)):
-                values = part.values if factor is None else part.values * factor.values
-                slope_values = slope if factor is None else slope * factor.values
-                sizes = np.abs(np.stack([values, slope_values])).max(axis=2)  # nan where a value is not finite
-                fine = (sizes < _HUGE).all(axis=0) & (sizes[0] > 1.0 / _HUGE)
-                kinds += [len(parts)] * int(fine.sum())
-                parts.append(Dictionary(values[fine], _writer(part, factor, np.flatnonzero(fine).tolist())))
-                slopes.append(slope_values[fine])
+                whole, whole_slope = times_factor(part, slope, factor)
+                kinds += [len(parts)] * len(whole)
+                parts.append(whole)
+                slopes.append(whole_slope)
     return joined(parts), np.concatenate(slopes), np.array(kinds, dtype=np.intp)
 
 
@@ -144,12 +141,19 @@ def _product(v: Variable, w: Variable) -> Variable:
     return Variable(multiplied(v.expression, w.expression), v.values * w.values)
 
 
-def _writer(part: Dictionary, factor: Variable | None, places: list[int]) -> Recipe:
+def times_factor(part: Dictionary, slope: FloatArray, factor: Variable | None) -> tuple[Dictionary, FloatArray]:
+    """Terms times a variable, or as they are, and their slopes, without those of extreme size."""
+    values = part.values if factor is None else part.values * factor.values
+    slope_values = slope if factor is None else slope * factor.values
+    sizes = np.abs(np.stack([values, slope_values])).max(axis=2)  # nan where a value is not finite
+    fine = (sizes < _HUGE).all(axis=0) & (sizes[0] > 1.0 / _HUGE)
+    places = np.flatnonzero(fine).tolist()
+
     def write(j: int) -> Expression:
         expression = part.expression(places[j])
         return expression if factor is None else multiplied(factor.expression, expression)
 
-    return write
+    return Dictionary(values[fine], write), slope_values[fine]
 
 
 def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray, bool]]:
@@ -161,14 +165,15 @@ def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionar
     scanned += [(square, *family) for family in _SCANNED_SQUARE]
     for argument, template, grid in scanned:
         size = float(np.abs(argument.values).max())
-        if size > 0.0 and _is_writable(argument, template, operators):
-            yield *_over_grid(argument, template, grid / size), grid is _PHASES
+        if size > 0.0 and is_writable(argument, template, operators):
+            yield *over_grid(argument, template, grid / size), grid is _PHASES
     if v.is_positive and {"exp", "log"} <= set(operators):
         logarithm = Variable(Expression.of("log", v.expression), np.log(v.values))
-        yield *_over_grid(logarithm, composed("exp"), _EXPONENTS), False
+        yield *over_grid(logarithm, composed("exp"), _EXPONENTS), False
 
 
-def _over_grid(v: Variable, template: Expression, grid: FloatArray) -> tuple[Dictionary, FloatArray]:
+def over_grid(v: Variable, template: Expression, grid: FloatArray) -> tuple[Dictionary, FloatArray]:
+    """The function of c·v for each c of a grid, and its derivative by c."""
     inside = np.multiply.outer(grid, v.values)
     part = Dictionary(
         value_at(template, inside), lambda j: filled(template, Expression.of("mul", float(grid[j]), v.expression))
