@@ -20,7 +20,7 @@ from sobolev_novelty.bench.pretraining import (
     interval,
     table,
 )
-from sobolev_novelty.bench.pretraining_figure import figure
+from sobolev_novelty.bench.pretraining_figure import figure, learning_curves
 from sobolev_novelty.cli import app
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
@@ -183,8 +183,51 @@ def test_arms_are_compared_on_the_same_tasks_and_seeds(monkeypatch: pytest.Monke
     with pytest.raises(DataError, match="Two files hold 'random', seed 1"):
         compared([files[0], files[0]])
     pytest.importorskip("matplotlib")
-    labels = [entry.get_text() for entry in figure(files).axes[0].get_legend().get_texts()]
-    assert {"random", "filtered", "generator alone, random", "paper, Random"} <= set(labels)
+    axes = figure(files).axes[0]
+    labels = [entry.get_text() for entry in (*axes.get_yticklabels(), *axes.texts)]
+    assert {"random\n1,000 formulas", "filtered\n1,000 formulas", "generator alone, random", "paper, Random"} <= set(
+        labels
+    )
+
+
+def test_the_filter_is_compared_with_the_matched_arm() -> None:
+    base = np.linspace(0.2, 0.8, 30)
+    files = [
+        evaluation(arm, seed, (base + gain).tolist())
+        for arm, gain in (("random", 0.0), ("matched", 0.08), ("filtered", 0.1))
+        for seed in (1, 2, 3)
+    ]
+    rows = {row.arm: row for row in compared(files)}
+    own = rows["filtered"].against_matched
+    assert own is not None and own.value == pytest.approx(0.02)
+    assert rows["matched"].against_matched is None and rows["random"].against_matched is None
+
+
+def test_learning_curves_come_from_training_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for arm, seed in (("random", 1), ("random", 2), ("filtered", 1)):
+        entries = [
+            {"kind": "train", "loss": 2.0},
+            *(
+                {
+                    "kind": "checkpoint",
+                    "funnel": {"accepted": n},
+                    "validation": {"random": {"nats_per_token": 3.0 - n / 1e3}},
+                }
+                for n in (100, 1000)
+            ),
+        ]
+        (tmp_path / f"{arm}_{seed}.jsonl").write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
+    monkeypatch.setattr("sobolev_novelty.bench.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5))
+    logs = sorted(tmp_path.glob("*.jsonl"))
+    assert learning_curves(logs)["random"] == [[(100, 2.9), (1000, 2.0)]] * 2
+    with pytest.raises(DataError, match="no_log.jsonl' is not a training log"):
+        (tmp_path / "no_log.jsonl").write_text("[1]", encoding="utf-8")
+        learning_curves([tmp_path / "no_log.jsonl"])
+    pytest.importorskip("matplotlib")
+    labels = [
+        entry.get_text() for entry in figure([evaluation("random", 1, [0.5])], logs).axes[1].get_legend().get_texts()
+    ]
+    assert labels == ["filtered (1 seed)", "random (2 seeds)"]
 
 
 def test_the_interval_covers_seeds_too() -> None:

@@ -259,9 +259,14 @@ def pretrained_command(
 
 @bench_app.command("pretrained-table")
 def pretrained_table_command(
-    results: Annotated[list[Path], typer.Argument(help="JSON files that 'bench pretrained' wrote.")],
+    results: Annotated[
+        list[Path], typer.Argument(help="JSON files that 'bench pretrained' wrote, or folders of them.")
+    ],
     *,
-    figure: Annotated[Path | None, typer.Option(help="Also draw the curves: .svg, .png or .pdf.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
+    logs: Annotated[
+        Path | None, typer.Option(help="Folder of training logs ARM_SEED.jsonl, for learning curves in the figure.")
+    ] = None,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -269,12 +274,13 @@ def pretrained_table_command(
     from sobolev_novelty.bench.pretraining import Evaluation, compared, table
 
     with one_line_errors(as_json):
-        found = [Evaluation.read(path) for path in results]
+        files = [path for given in results for path in (sorted(given.glob("*.json")) if given.is_dir() else [given])]
+        found = [Evaluation.read(path) for path in files]
         if figure is not None:
             from sobolev_novelty.bench.figures import save_figure
             from sobolev_novelty.bench.pretraining_figure import figure as drawn
 
-            save_figure(drawn(found), figure)
+            save_figure(drawn(found, sorted(logs.glob("*.jsonl")) if logs is not None else ()), figure)
         _deliver(json.dumps([asdict(row) for row in compared(found)]) if as_json else table(found), out)
 
 

@@ -333,11 +333,15 @@ class ArmRow:
     seeds: tuple[int, ...]
     mean: Interval
     against_random: Interval | None
+    against_matched: Interval | None
     summary: dict[str, Any]
 
 
 def compared(evaluations: Sequence[Evaluation]) -> list[ArmRow]:
-    """A line per arm and number of samples, with differences from Random at the same number and seeds."""
+    """A line per arm and number of samples, with differences from Random at the same number and seeds.
+
+    The filter's own effect is the difference of the filtered arm from the matched one.
+    """
     if not evaluations:
         raise DataError("There is nothing to compare. Give files that 'bench pretrained' wrote.")
     tasks = evaluations[0].tasks
@@ -350,17 +354,24 @@ def compared(evaluations: Sequence[Evaluation]) -> list[ArmRow]:
     lines = []
     for (arm, samples), own in sorted(groups.items(), key=lambda entry: entry[0]):
         scores = {seed: evaluation.scores(tasks) for seed, evaluation in sorted(own.items())}
-        rivals = groups.get(("random", samples), {}) if arm != "random" else {}
-        both = [seed for seed in scores if seed in rivals]
-        differences = np.array([scores[seed] - rivals[seed].scores(tasks) for seed in both])
+        against = {
+            rival: _difference(scores, groups.get((rival, samples), {}), tasks) if arm != rival else None
+            for rival in ("random", "matched")
+        }
         rows = [row for evaluation in own.values() for row in evaluation.rows]
         lines.append(
             ArmRow(
                 arm, samples, tuple(scores), interval(np.array(list(scores.values()))),
-                interval(differences) if both else None, summary(rows),
+                against["random"], against["matched"] if arm == "filtered" else None, summary(rows),
             )
         )  # fmt: skip
     return lines
+
+
+def _difference(scores: dict[int, FloatArray], rivals: dict[int, Evaluation], tasks: Sequence[str]) -> Interval | None:
+    """Mean difference from another arm over the seeds that both have; None where there are none."""
+    both = [seed for seed in scores if seed in rivals]
+    return interval(np.array([scores[seed] - rivals[seed].scores(tasks) for seed in both])) if both else None
 
 
 def table(evaluations: Sequence[Evaluation]) -> str:
@@ -372,6 +383,7 @@ def table(evaluations: Sequence[Evaluation]) -> str:
         "seeds",
         "mean of max(0, R²)",
         "against Random",
+        "against Matched",
         "> 0.999",
         "failures",
         "nodes",
@@ -382,19 +394,21 @@ def table(evaluations: Sequence[Evaluation]) -> str:
         told = row.summary
         cells = [
             row.arm, f"{row.samples:,}", str(len(row.seeds)), _with_interval(row.mean),
-            "" if row.against_random is None else _with_interval(row.against_random, sign=True),
+            _with_interval(row.against_random, sign=True), _with_interval(row.against_matched, sign=True),
             f"{told['above_0.999']:.0%}", f"{told['failures']:.1%}", _number(told["complexity"], ".1f"),
             _number(told["qualified"], ".0%"),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     for name, degree in (("linear least squares", 1), ("quadratic least squares", 2)):
         found = interval(least_squares(degree, tasks)[None, :])
-        lines.append(f"| {name} | | | {_with_interval(found)} | | | | | |")
-    lines += [f"| paper, {name} | 35,000,000 | 3 | {value:.3f} | | | | | |" for name, value in PAPER.items()]
+        lines.append(f"| {name} | | | {_with_interval(found)} | | | | | | |")
+    lines += [f"| paper, {name} | 35,000,000 | 3 | {value:.3f} | | | | | | |" for name, value in PAPER.items()]
     return "\n".join(lines) + "\n"
 
 
-def _with_interval(found: Interval, *, sign: bool = False) -> str:
+def _with_interval(found: Interval | None, *, sign: bool = False) -> str:
+    if found is None:
+        return ""
     form = "+.3f" if sign else ".3f"
     return f"{found.value:{form}} ({found.lower:{form}} … {found.upper:{form}})"
 

@@ -1,50 +1,103 @@
-"""Curves of the pretraining experiment: mean of max(0, R²) against formulas seen, with intervals."""
+"""The pretraining experiment in a figure: R² on the tasks with intervals, and learning curves."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sobolev_novelty.bench.figures import new_figure
-from sobolev_novelty.bench.pretraining import PAPER, ArmRow, Evaluation, compared, least_squares
+from sobolev_novelty.bench.pretraining import PAPER, Evaluation, compared, least_squares
+from sobolev_novelty.errors import DataError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COLOURS = ("#1b5e9e", "#c2410c", "#3f7d3a", "#7b4ba0", "#8a6d1a", "#b03060")
+#: One run's learning curve: formulas seen, nats per token.
+Curve = list[tuple[int, float]]
 
 
-def curves(evaluations: Sequence[Evaluation]) -> dict[str, list[ArmRow]]:
-    """Lines of the table by arm, in the order of the samples."""
-    found: dict[str, list[ArmRow]] = {}
-    for row in compared(evaluations):
-        found.setdefault(row.arm, []).append(row)
-    return {arm: sorted(rows, key=lambda row: row.samples) for arm, rows in found.items()}
+def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, list[Curve]]:
+    """Nats per token on unseen formulas of a corpus, by arm, one curve for every seed.
+
+    Parameters
+    ----------
+    logs : sequence of Path
+        Training logs named ``ARM_SEED.jsonl``.
+    corpus : str
+        The validation formulas: ``"random"`` or ``"filtered"``.
+    """
+    found: dict[str, list[Curve]] = {}
+    for path in sorted(logs):
+        try:
+            entries: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            curve = [
+                (int(entry["funnel"]["accepted"]), float(entry["validation"][corpus]["nats_per_token"]))
+                for entry in entries
+                if entry["kind"] == "checkpoint"
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"'{path}' is not a training log with a validation on '{corpus}'.") from error
+        found.setdefault(path.stem.rpartition("_")[0], []).append(curve)
+    return found
 
 
-def figure(evaluations: Sequence[Evaluation]) -> Figure:
-    """One curve per arm; what needs no network, and the paper's figures, as horizontal lines."""
-    drawn = new_figure(6.4, 4.2)
-    axes = drawn.subplots()
-    for colour, (arm, rows) in zip(_COLOURS * 4, curves(evaluations).items(), strict=False):
-        mean = [row.mean.value for row in rows]
-        if rows[0].samples == 0:
-            axes.axhline(mean[0], color=colour, linestyle="-.", linewidth=1, label=arm)
-            continue
-        samples = [row.samples for row in rows]
-        spread = np.abs(np.array([[row.mean.lower, row.mean.upper] for row in rows]).T - mean)
-        axes.errorbar(samples, mean, yerr=spread, color=colour, marker="o", capsize=3, label=arm)
-    tasks = evaluations[0].tasks
-    for name, degree in (("linear least squares", 1), ("quadratic least squares", 2)):
-        axes.axhline(
-            float(least_squares(degree, tasks).mean()), color="#555555", linestyle="--", linewidth=1, label=name
-        )
-    for name, value in PAPER.items():
-        axes.axhline(value, color="#bbbbbb", linestyle=":", linewidth=1, label=f"paper, {name}")
-    axes.set(xlabel="formulas seen in training", ylabel="mean of max(0, R²)", ylim=(0.0, 1.02))
-    if any(row.samples for rows in curves(evaluations).values() for row in rows):
-        axes.set_xscale("log")
-    axes.legend(fontsize=7, loc="lower right")
+def figure(evaluations: Sequence[Evaluation], logs: Sequence[Path] = ()) -> Figure:
+    """A line per arm with its interval, beside what needs no network and the paper's figures; with logs, their curves.
+
+    Parameters
+    ----------
+    logs : sequence of Path
+        Training logs named ``ARM_SEED.jsonl``.
+    """
+    drawn = new_figure(10.0 if logs else 6.4, 4.2)
+    panels: Any = drawn.subplots(1, 2 if logs else 1, squeeze=False)[0]
+    arms = _scores(panels[0], evaluations)
+    if logs:
+        _losses(panels[1], logs, arms)
     return drawn
+
+
+def _scores(axes: Axes, evaluations: Sequence[Evaluation]) -> dict[str, str]:
+    """The first panel; the colour of each arm."""
+    rows = compared(evaluations)
+    colours = dict(zip(dict.fromkeys(row.arm for row in rows), _COLOURS * 4, strict=False))
+    labels = []
+    for place, row in enumerate(rows):
+        spread = [[row.mean.value - row.mean.lower], [row.mean.upper - row.mean.value]]
+        axes.errorbar(row.mean.value, place, xerr=spread, color=colours[row.arm], marker="o", capsize=3)
+        formulas = f"\n{row.samples:,} formulas" if row.samples else ""
+        labels.append(f"{row.arm}{formulas}")
+    tasks = evaluations[0].tasks
+    for name, degree, style in (("linear least squares", 1, "--"), ("quadratic least squares", 2, "-.")):
+        level = float(least_squares(degree, tasks).mean())
+        axes.axvline(level, color="#555555", linestyle=style, linewidth=1, label=name)
+    for name, level in PAPER.items():
+        axes.axvline(level, color="#999999", linestyle=":", linewidth=1)
+        axes.annotate(f"paper, {name}", (level, -0.45), rotation=90, fontsize=7, va="top", ha="right", color="#666666")
+    axes.set_yticks(range(len(rows)), labels, fontsize=8)
+    axes.set(xlabel="mean of max(0, R²) on the tasks", xlim=(0.0, 1.02), ylim=(len(rows) - 0.4, -0.6))
+    axes.legend(fontsize=7, loc="lower left")
+    return colours
+
+
+def _losses(axes: Axes, logs: Sequence[Path], colours: dict[str, str]) -> None:
+    """The second panel: means over seeds, and the seeds themselves as thin lines."""
+    spare = iter(_COLOURS[::-1])
+    for arm, seeds in learning_curves(logs).items():
+        colour = colours.get(arm) or next(spare)
+        for curve in seeds:
+            axes.plot(*zip(*curve, strict=True), color=colour, linewidth=0.7, alpha=0.5)
+        # Seeds are validated at moments of their own: the mean is taken between them.
+        first, last = max(c[0][0] for c in seeds), min(c[-1][0] for c in seeds)
+        grid = np.geomspace(first, last, 60)
+        mean = np.mean([np.interp(grid, *zip(*curve, strict=True)) for curve in seeds], axis=0)
+        n = len(seeds)
+        axes.plot(grid, mean, color=colour, linewidth=1.6, label=f"{arm} ({n} {'seed' if n == 1 else 'seeds'})")
+    axes.set(xscale="log", xlabel="formulas seen in training", ylabel="nats per token, unseen random formulas")
+    axes.legend(fontsize=8)
