@@ -96,7 +96,8 @@ def _losses(axes: Axes, logs: Sequence[Path], colours: dict[str, str]) -> None:
         # Seeds are validated at moments of their own: the mean is taken between them.
         first, last = max(c[0][0] for c in seeds), min(c[-1][0] for c in seeds)
         grid = np.geomspace(first, last, 60)
-        mean = np.mean([np.interp(grid, *zip(*curve, strict=True)) for curve in seeds], axis=0)
+        points = [np.array(curve, dtype=float).T for curve in seeds]
+        mean = np.mean([np.interp(grid, seen, loss) for seen, loss in points], axis=0)
         n = len(seeds)
         axes.plot(grid, mean, color=colour, linewidth=1.6, label=f"{arm} ({n} {'seed' if n == 1 else 'seeds'})")
     axes.set(xscale="log", xlabel="formulas seen in training", ylabel="nats per token, unseen random formulas")
