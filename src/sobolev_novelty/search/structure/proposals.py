@@ -306,8 +306,6 @@ def _solutions(
     for changed in variants(some, operators) if d <= 3 else [some]:
         early += quotients(changed, t[:FAMILY_ROWS])
     yield early
-    if d == 1:
-        yield single_terms(some[0], t[:FAMILY_ROWS], operators)
     few, t = _screen(variables, n_rows), t[:n_rows]
     if d <= 5:
         algebraic = algebraic_factors(few)
@@ -316,15 +314,17 @@ def _solutions(
         yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], pursuit)
     if d > 4:
         return
-    yield _product_forms(few, t, operators, [plain_factors(few, operators)], _beamed)
     undone = _undone(t, operators)
     for family in FAMILIES:
         simple = Screen.of(simple_dictionary(few, [name for name in family if name in operators]), n_threads)
         for wrap, u in undone[:4]:
             yield [wrap(form) for form in simple.forms(u, n_terms=5)]
+    if d == 1:
+        yield single_terms(few[0], t, operators)
     additive = Screen.of(additive_dictionary(few, operators), n_threads)
     for wrap, u in undone:
         yield [wrap(form) for form in additive.forms(u, n_terms=4)]
+    yield _product_forms(few, t, operators, [plain_factors(few, operators)], _beamed)
     if d <= 2:  # a constant inside a function, found on a grid; the loop's fit does the rest
         yield Screen.of(scanned_dictionary(few, operators), n_threads).forms(t, n_terms=2, keep=6)
     yield _rational_forms(t, additive.dictionary, n_threads)

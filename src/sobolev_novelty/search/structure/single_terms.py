@@ -21,6 +21,8 @@ from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
 #: Kinds of terms whose constants are worth a fit.
 KEPT = 24
+#: Rows on which they are judged: one term with one constant asks for few.
+N_ROWS = 80
 #: Powers of the variable in front, and inside the function.
 _IN_FRONT = (0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, -5.0, 0.5, -0.5, 1.5, -1.5)
 _INSIDE = (1.0, -1.0, 2.0)
@@ -42,6 +44,7 @@ _CYCLES = np.arange(0.3, 40.0, 0.4)
 
 def single_terms(v: Variable, t: FloatArray, operators: Sequence[str]) -> list[Expression]:
     """The most promising terms c·vᵏ·f(a·vᵐ)."""
+    v, t = Variable(v.expression, v.values[:N_ROWS]), t[:N_ROWS]
     parts: list[Dictionary] = []
     slopes: list[FloatArray] = []
     kinds: list[int] = []
