@@ -12,7 +12,7 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.pursuit import Combination
+from sobolev_novelty.search.pursuit import Combination, promising
 from sobolev_novelty.search.structure.dictionaries import (
     Pairs,
     Variable,
@@ -31,7 +31,6 @@ from sobolev_novelty.search.structure.proposals import (
     is_doubtful,
     offset_power_law,
     power_law,
-    promising,
     structural_forms,
 )
 from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root

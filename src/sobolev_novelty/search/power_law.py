@@ -47,3 +47,8 @@ def simple_exponent(k: float) -> float:
     """
     fraction = nearest_simple(k, FRACTION_TOLERANCE)
     return round(2.0 * k) / 2.0 if fraction is None else fraction
+
+
+def common_sign(t: FloatArray) -> float:
+    """1 or -1 where all rows have that sign, otherwise 0."""
+    return 1.0 if (t > 0.0).all() else -1.0 if (t < 0.0).all() else 0.0

@@ -24,6 +24,8 @@ from sobolev_novelty.kernels import MIN_FRESH, UnitColumns, offers, unit_columns
 _MIN_NEW = 1e-7
 #: Rounds of exchange at most; each takes the best swap of one column.
 _MAX_SWAPS = 12
+#: Relative error below which a screened combination counts as exact.
+EXACT = 1e-18
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,3 +282,17 @@ def explained_shares(columns: FloatArray, residual: FloatArray) -> FloatArray:
     """
     lengths = np.linalg.norm(columns, axis=0) * max(float(np.linalg.norm(residual)), 1e-300)
     return np.asarray((columns.T @ residual / np.where(lengths == 0.0, np.inf, lengths)) ** 2)
+
+
+def promising(found: Sequence[Combination], keep: int = 4) -> list[Combination]:
+    """The combinations with the smallest errors; where none is exact also the best two of every size.
+
+    On noisy rows a further column always explains a little more, and the law would be passed over for longer sums.
+    """
+    ranked = sorted(found, key=lambda c: c.nmse)
+    if not ranked or ranked[0].nmse <= EXACT:
+        return ranked[:keep]
+    taken = ranked[:keep]
+    for size in {len(c.columns) for c in ranked}:
+        taken += [c for c in ranked if len(c.columns) == size][:2]
+    return list(dict.fromkeys(taken))

@@ -15,17 +15,15 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import UnitColumns, unit_columns
-from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.search.power_law import fit_power_law, simple_exponent
-from sobolev_novelty.search.pursuit import Combination, least_squares, pursue
+from sobolev_novelty.search.power_law import common_sign, fit_power_law, simple_exponent
+from sobolev_novelty.search.pursuit import EXACT, Combination, least_squares, promising, pursue
 from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Variable,
     additive_dictionary,
     algebraic_factors,
     constant,
-    empty,
     functional_factors,
     monomials,
     plain_factors,
@@ -33,6 +31,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     simple_dictionary,
 )
 from sobolev_novelty.search.structure.exact_relations import fitted_sum, quotients, sums, unexplained, variants
+from sobolev_novelty.search.structure.product_forms import by_pursuit, by_wide_beam, product_forms
 from sobolev_novelty.search.structure.reductions import (
     HARD,
     Interpolants,
@@ -44,15 +43,12 @@ from sobolev_novelty.search.structure.reductions import (
 )
 from sobolev_novelty.search.structure.single_terms import single_terms
 from sobolev_novelty.search.structure.small_sums import small_sums
-from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
 #: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
 #: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
 SCREEN_ROWS, NOISY_SCREEN_ROWS = 200, 600
 #: Rows on which small families are solved whole.
 FAMILY_ROWS = 400
-#: Relative error below which a screened combination counts as exact.
-EXACT = 1e-18
 #: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
 #: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
 MAX_REDUCED_VARIABLES = (6, 9)
@@ -207,7 +203,7 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
 
 def _power_law(variables: Sequence[Variable], t: FloatArray) -> list[tuple[float, Variable]]:
     positive = [v for v in variables if v.is_positive]
-    sign = _sign(t)
+    sign = common_sign(t)
     if not positive or not sign:
         return []
     exponents, scale, misfit = fit_power_law(np.stack([v.values for v in positive]), t)
@@ -230,11 +226,6 @@ def _corrections(
         law = scaled(factor, monomial.expression)
         rest = root(variables, t - factor * monomial.values, partial(Expression.of, "add", law))
         yield from solve(rest, problem.operators, n_rows, problem.n_threads)
-
-
-def _sign(t: FloatArray) -> float:
-    """1 or -1 where all rows have that sign, otherwise 0."""
-    return 1.0 if (t > 0.0).all() else -1.0 if (t < 0.0).all() else 0.0
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -309,9 +300,9 @@ def _solutions(
     few, t = _screen(variables, n_rows), t[:n_rows]
     if d <= 5:
         algebraic = algebraic_factors(few)
-        pursuit = partial(_pursued, n_threads=n_threads)
-        yield _product_forms(few, t, operators, [algebraic], pursuit)
-        yield _product_forms(few, t, operators, [functional_factors(few, operators), algebraic], pursuit)
+        pursuit = partial(by_pursuit, n_threads=n_threads)
+        yield product_forms(few, t, operators, [algebraic], pursuit)
+        yield product_forms(few, t, operators, [functional_factors(few, operators), algebraic], pursuit)
     if d > 4:
         return
     undone = _undone(t, operators)
@@ -324,7 +315,7 @@ def _solutions(
     additive = Screen.of(additive_dictionary(few, operators), n_threads)
     for wrap, u in undone:
         yield [wrap(form) for form in additive.forms(u, n_terms=4)]
-    yield _product_forms(few, t, operators, [plain_factors(few, operators)], _beamed)
+    yield product_forms(few, t, operators, [plain_factors(few, operators)], by_wide_beam)
     if d <= 2:  # a constant inside a function, found on a grid; the loop's fit does the rest
         yield Screen.of(scanned_dictionary(few, operators), n_threads).forms(t, n_terms=2, keep=6)
     yield _rational_forms(t, additive.dictionary, n_threads)
@@ -352,20 +343,6 @@ class Screen:
         return [fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t) for c in best]
 
 
-def promising(found: Sequence[Combination], keep: int = 4) -> list[Combination]:
-    """The combinations with the smallest errors; where none is exact also the best two of every size.
-
-    On noisy rows a further column always explains a little more, and the law would be passed over for longer sums.
-    """
-    ranked = sorted(found, key=lambda c: c.nmse)
-    if not ranked or ranked[0].nmse <= EXACT:
-        return ranked[:keep]
-    taken = ranked[:keep]
-    for size in {len(c.columns) for c in ranked}:
-        taken += [c for c in ranked if len(c.columns) == size][:2]
-    return list(dict.fromkeys(taken))
-
-
 def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
     """The combination without columns an exact fit does not need."""
     columns = list(combination.columns)
@@ -374,84 +351,6 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
         if rest and unexplained(values[rest], t) <= EXACT:
             columns = rest
     return columns
-
-
-def _product_forms(
-    variables: Sequence[Variable],
-    t: FloatArray,
-    operators: Sequence[str],
-    factors: Sequence[Dictionary],
-    search: Callable[[FloatArray, FloatArray, int], Sequence[Combination]],
-) -> list[Expression]:
-    """Products c · Π fᵏ: sums in the logarithms. ``search`` gets them, the target and the number of free columns."""
-    size = np.abs(t)
-    if not (size > 0.0).all():
-        return []
-    simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
-    n_free = len(simple) + 1
-    exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
-    powers_of_e = exponents if "exp" in operators else empty(len(t))
-    logs = np.empty((n_free + sum(map(len, factors)) + len(powers_of_e), len(t)))
-    logs[0] = 1.0
-    for place, v in enumerate(simple, 1):
-        logs[place] = np.log(np.abs(v.values))
-    n_logs = n_free
-    places: list[tuple[Dictionary, int]] = []
-    for part in factors:
-        for start, block in part.blocks():
-            sizes = np.abs(block)
-            nonzero = np.flatnonzero((sizes > 1e-12).all(axis=1))
-            np.log(sizes[nonzero], out=logs[n_logs : n_logs + len(nonzero)])
-            n_logs += len(nonzero)
-            places += [(part, start + j) for j in nonzero.tolist()]
-    logs = logs[: n_logs + len(powers_of_e)]
-    logs[n_logs:] = powers_of_e.values
-    forms = []
-    for combination in promising(search(logs, np.log(size), n_free)):
-        columns = combination.columns
-        powers = least_squares(logs[list(columns)], np.log(size))
-        parts: list[tuple[Expression, float]] = []
-        inside: list[tuple[float, Expression]] = []
-        for j, k in zip(columns, powers, strict=True):
-            if j >= n_logs:
-                inside.append((float(k), powers_of_e.expression(j - n_logs)))
-                continue
-            power = simple_exponent(float(k))
-            if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else _positive_side(*places[j - n_free])
-                parts.append((base, power))
-        scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
-        if inside:
-            parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
-        forms.append(scaled((_sign(t) or 1.0) * scale, product(parts)))
-    return forms
-
-
-def _pursued(logs: FloatArray, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:
-    return pursue(logs, t, n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
-
-
-def _beamed(logs: FloatArray, t: FloatArray, n_free: int) -> list[Combination]:
-    """With a wide beam, which smooth factors of several variables do not lead astray; for short lists."""
-    Q = np.linalg.qr(logs[:n_free].T)[0]
-    rest = logs[n_free:] - (logs[n_free:] @ Q) @ Q.T
-    lengths = np.linalg.norm(logs[n_free:], axis=1)
-    fresh = np.flatnonzero(np.linalg.norm(rest, axis=1) > 1e-6 * lengths)
-    found = WideBeam().search(
-        Terms(rest[fresh], rest[:0], np.arange(len(fresh))), t - Q @ (Q.T @ t), n_terms=4, exact=EXACT
-    )
-    free = tuple(range(n_free))
-    return [Combination(free + tuple((n_free + fresh[list(c.columns)]).tolist()), c.nmse) for c in found]
-
-
-def _positive_side(factors: Dictionary, j: int) -> Expression:
-    """The factor, turned around where it is negative: a root of it must be real. The coefficient takes the sign."""
-    expression = factors.expression(j)
-    if not (factors.values[j] < 0.0).all():
-        return expression
-    if expression.head is OPERATORS["sub"]:
-        return Expression.of("sub", expression.children[1], expression.children[0])
-    return Expression.of("neg", expression)
 
 
 def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list[Expression]:

@@ -15,6 +15,7 @@ from sobolev_novelty.algebra.outer import INSIDE, composed, filled, slope_at, va
 from sobolev_novelty.algebra.writing import multiplied, raised, respelled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.pursuit import EXACT
 from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
     Places,
@@ -37,8 +38,6 @@ N_TERMS, N_SCANNED_TERMS = 5, 4
 ROWS_PER_TERM = 6
 #: Sums of each size whose constants are worth a fit.
 N_SCANNED = 40
-#: Share of the variance below which a sum counts as exact, and longer ones are not looked for.
-EXACT = 1e-18
 
 #: Terms with larger values, or with none above its inverse, are left out.
 _HUGE = 1e100
