@@ -392,6 +392,16 @@ def test_too_few_valid_points_are_rejected() -> None:
     assert sn.accepts("log(x0)", np.linspace(-1.0, 1.0, 62)).reason.startswith("Fewer than 32 rows")
     assert not sn.accepts("x0", np.ones((31, 1)))
     assert not sn.accepts("x0 - x0", inputs(0))
+
+
+def test_a_free_intercept_takes_part_in_the_filter() -> None:
+    X = np.linspace(1.0, 2.0, 100)[:, None]
+    assert sn.accepts("3 + x0", X, intercept="free").min_novelty == pytest.approx(1.0)  # the 3 is part of the intercept
+    assert sn.accepts("x0 + log(x0)", X) and not sn.accepts("x0 + log(x0)", X, intercept="free")
+    constant = sn.accepts("4", X, intercept="free")
+    assert not constant and constant.reason.startswith("Every term is constant")
+    with pytest.raises(ParameterError, match="'intercept' must be 'term' or 'free'"):
+        sn.accepts("x0", X, intercept="loose")
     assert np.isnan(sn.accepts("x0 - x0", inputs(0)).min_novelty)
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,12 +107,18 @@ def test_targets_are_the_values_of_the_formula(law: str) -> None:
     "n", [250, pytest.param(2500, marks=pytest.mark.slow)], ids=["a thousand in all", "ten thousand in all"]
 )
 @pytest.mark.parametrize(
-    ("law", "inputs"),
-    [("lean", None), ("lean", {"curves": 1.0}), ("e2esr", None), ("e2esr", {"one_to_five": 1.0})],
-    ids=["lean", "lean on curves", "e2esr", "e2esr on boxes"],
+    ("law", "options"),
+    [
+        ("lean", {}),
+        ("lean", {"inputs": {"curves": 1.0}}),
+        ("e2esr", {}),
+        ("e2esr", {"inputs": {"one_to_five": 1.0}}),
+        ("e2esr", {"intercept": "free"}),
+    ],
+    ids=["lean", "lean on curves", "e2esr", "e2esr on boxes", "e2esr beside a free intercept"],
 )
-def test_the_filter_judges_as_the_library_does(law: str, inputs: dict[str, float] | None, n: int) -> None:
-    source = corpus(law, arm="filtered", **({} if inputs is None else {"inputs": inputs}))
+def test_the_filter_judges_as_the_library_does(law: str, options: dict[str, Any], n: int) -> None:
+    source = corpus(law, arm="filtered", **options)
     judged = 0
     index = 0
     seen = set()
@@ -123,7 +130,7 @@ def test_the_filter_judges_as_the_library_does(law: str, inputs: dict[str, float
         judged += 1
         seen.add(candidate.verdict)
         formula = candidate.expression
-        verdict = sn.accepts(formula, candidate.X.T)
+        verdict = sn.accepts(formula, candidate.X.T, intercept=options.get("intercept", "term"))
         assert verdict.accepted == (candidate.verdict == "accepted"), (index, str(formula))
         assert verdict.reason.startswith(REASONS[candidate.verdict]), (index, verdict.reason)
         assert len(additive_terms(formula)) == candidate.n_terms, (index, str(formula))

@@ -269,7 +269,7 @@ def test_wrong_options_of_pretrain_are_said_in_one_line(tmp_path: Path) -> None:
     assert result.exit_code == 1 and result.stderr.count("\n") == 1 and "cannot be read" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["physics", "one_to_five", "random", "filtered", "matched"])
+@pytest.mark.parametrize("name", ["physics", "one_to_five", "free_intercept", "random", "filtered", "matched"])
 def test_the_experiments_differ_in_their_corpus_only(name: str) -> None:
     settings = RunSettings.from_toml(ROOT / "experiments" / f"pretrain_paper_{name}.toml")
     random = RunSettings.from_toml(ROOT / "experiments" / "pretrain_paper_random.toml")

@@ -422,12 +422,19 @@ class Verdict:
 
 
 def accepts(
-    equation: Any, X: Any, *, tau: float = TAU_ID, max_points: int = MAX_FILTER_POINTS, order: int = 1
+    equation: Any,
+    X: Any,
+    *,
+    tau: float = TAU_ID,
+    max_points: int = MAX_FILTER_POINTS,
+    order: int = 1,
+    intercept: str = "term",
 ) -> Verdict:
     """The corpus filter: every term must be novel on the formula's own points (Appendix D.4).
 
     Single-term formulas pass with novelty 1; a formula with fewer than 32 valid points is rejected; at most
-    ``max_points`` rows are used.
+    ``max_points`` rows are used. With ``intercept="free"`` the constant takes part in every formula, and terms that are
+    constant on the rows are not judged.
 
     Examples
     --------
@@ -444,14 +451,16 @@ def accepts(
     if sample.n_samples > max_points:
         sample = sample.rows(np.arange(max_points))
     check_tau(tau)
-    return verdict_on(novelties([equation], sample, order=order)[0], tau)
+    return verdict_on(novelties([equation], sample, order=order, intercept=intercept)[0], tau)
 
 
 def verdict_on(found: TermNovelties, tau: float = TAU_ID) -> Verdict:
     """The corpus filter's verdict on novelties that are known."""
     if found.status is not Status.OK:
         return Verdict(False, found.status.sentence, float("nan"))
-    worst = int(np.argmin(found.nu))
+    if np.isnan(found.nu).all():
+        return Verdict(False, "Every term is constant on these rows, and the intercept is free.", 0.0)
+    worst = int(np.nanargmin(found.nu))  # a constant has no novelty where the intercept is free
     lowest = float(found.nu[worst])
     if lowest > tau:
         return Verdict(True, f"All {len(found)} term(s) have novelty above {tau:.3f}.", lowest)

@@ -199,6 +199,7 @@ class Corpus:
             seed=s.seed, law=LAWS.index(s.law), arm=ARMS.index(s.arm),
             judge_kind=-1 if s.judge is None else INPUT_KINDS.index(s.judge), max_dim=len(s.dimensions),
             max_nodes=s.max_nodes, max_float_tokens=s.max_float_tokens, min_points=s.min_points, tries=s.tries,
+            is_free=int(s.intercept == "free"),
             full_share=s.full_share, max_target=s.max_target, max_angle=s.max_angle, tau=s.tau,
             held_out=self._held_out.ctypes.data, n_held_out=len(self._held_out), keep=self._keep.ctypes.data,
             **self._file.native_fields(),

@@ -36,7 +36,7 @@ class NativeSettings(ctypes.Structure):
     _fields_ = (
         ("seed", ctypes.c_uint64),
         *((name, ctypes.c_int32) for name in ("law", "arm", "judge_kind", "max_dim")),
-        *((name, ctypes.c_int32) for name in ("max_nodes", "max_float_tokens", "min_points", "tries")),
+        *((name, ctypes.c_int32) for name in ("max_nodes", "max_float_tokens", "min_points", "tries", "is_free")),
         *((name, ctypes.c_double) for name in ("full_share", "max_target", "max_angle", "tau")),
         ("dim_weights", ctypes.c_double * MAX_DIM),
         ("input_weights", ctypes.c_double * len(INPUT_KINDS)),

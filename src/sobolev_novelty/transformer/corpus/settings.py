@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.geometry import INTERCEPTS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.transformer.corpus.library import ARMS, INPUT_KINDS, LAWS, MAX_DIM, MAX_NODES, MAX_TERMS, N_POINTS
 
@@ -58,6 +59,8 @@ class CorpusSettings:
         Weight of each kind of inputs (``INPUT_KINDS``).
     judge : str or None
         Kind of inputs on which the filter judges; the formula's own when None.
+    intercept : {"term", "free"}
+        Whether the filter judges beside a free intercept, as ``sobolev_novelty.accepts``.
     dimensions : tuple of float
         Weight of 1, 2, … inputs.
     max_nodes, max_float_tokens : int
@@ -89,6 +92,7 @@ class CorpusSettings:
     full_share: float
     tries: int
     judge: str | None = None
+    intercept: str = "term"
     min_points: int = 32
     tau: float = TAU_ID
     keep: tuple[float, ...] = ()
@@ -105,6 +109,7 @@ class CorpusSettings:
 
     def __post_init__(self) -> None:
         _check_one_of("arm", self.arm, ARMS)
+        _check_one_of("intercept", self.intercept, INTERCEPTS)
         for kind in (*self.inputs, *([self.judge] if self.judge is not None else [])):
             _check_one_of("inputs", kind, INPUT_KINDS)
         if not 1 <= len(self.dimensions) <= MAX_DIM:

@@ -100,7 +100,7 @@ static Verdict make(const Settings *s, int64_t index, Workspace *w, Sample *out,
             X = w->judged;
             n = N_POINTS;
         }
-        v = judge(w, terms, X, n, dim, s->tau, &out->min_nu);
+        v = judge(w, terms, X, n, dim, s->tau, s->is_free, &out->min_nu);
     } else if (s->arm == MATCHED && uniform(&r) >= s->keep[(dim - 1) * (MAX_TERMS + 1) + terms.n]) v = THINNED;
     counts[v]++;
     return v;
@@ -202,7 +202,7 @@ static int judge_text(Workspace *w, Reader *r, const Words *words, const char *t
             memcpy(w->X + place[j] * N_POINTS, X + r->variable[j].key * N_POINTS, sizeof(double) * N_POINTS);
         X = w->X;
     }
-    Verdict v = judge(w, terms, X, n, dim, tau, min_nu);
+    Verdict v = judge(w, terms, X, n, dim, tau, 0, min_nu);
     return v == TOO_MANY_TERMS || fabs(*min_nu - tau) <= margin ? -1 : (int)v;
 }
 /* Formulas as text, the one after the other: formula i is text[start[i] .. start[i + 1]). X (columns, N_POINTS), of which n points count;

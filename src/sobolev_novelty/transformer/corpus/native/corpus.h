@@ -49,6 +49,7 @@ typedef struct {
     uint64_t seed;
     int32_t law, arm, judge_kind;      /* judge_kind: inputs on which the filter judges; -1 for the formula's own */
     int32_t max_dim, max_nodes, max_float_tokens, min_points, tries;
+    int32_t is_free;                   /* the filter judges beside a free intercept */
     double full_share;                 /* share of formulas with N_POINTS points; the others have fewer */
     double max_target, max_angle, tau;
     double dim_weights[MAX_DIM], input_weights[N_INPUT_KINDS];

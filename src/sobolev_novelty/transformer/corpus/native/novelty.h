@@ -115,8 +115,23 @@ static double dot_jets(const Jet *a, const Jet *b, int n, int dim) {
     for (int k = 1; k <= dim; k++) if (a->mask & b->mask & (1u << k)) sum += dot(a->row[k], b->row[k], n);
     return sum;
 }
-/* Weight the rows, drop those that are not finite in every term, scale to unit length. Returns rows left; *is_null: a term is 0. */
-static int unit_signatures(Jet *term, int m, const double *X, int n, int dim, int *is_null) {
+static void scale_jet(Jet *a, int rows, int dim, double scale) {
+    for (int k = 0; k <= dim; k++)
+        if (k == 0 || (a->mask >> k & 1)) for (int i = 0; i < rows; i++) a->row[k][i] *= scale;
+}
+/* A jet of peak 1 less the constant; 0 where no more than rounding is left, as geometry.beside_constant. */
+static int is_more_than_constant(Jet *a, int rows, int dim) {
+    static const double constant_share = 1e-13;
+    double before = dot_jets(a, a, rows, dim), mean = 0;
+    for (int i = 0; i < rows; i++) mean += a->row[0][i];
+    mean /= rows;
+    for (int i = 0; i < rows; i++) a->row[0][i] -= mean;
+    return dot_jets(a, a, rows, dim) > constant_share * constant_share * before;
+}
+/* Weight the rows, drop those that are not finite in every term, scale to unit length. Returns rows left; *is_null: a term is 0.
+ * With a free intercept the constant is taken out, and terms that are nothing else are left out: *m terms stay. */
+static int unit_signatures(Jet *term, int *n_terms, const double *X, int n, int dim, int is_free, int *is_null) {
+    int m = *n_terms, n_kept = 0;
     uint8_t is_finite[N_POINTS];
     int rows = 0, kept[N_POINTS];
     memset(is_finite, 1, sizeof is_finite);
@@ -137,13 +152,17 @@ static int unit_signatures(Jet *term, int m, const double *X, int n, int dim, in
             double *row = term[t].row[k];
             for (int i = 0; i < rows; i++) { row[i] = row[kept[i]]; peak = fmax(peak, fabs(row[i])); }
         }
-        if (peak == 0) { *is_null = 1; continue; }
-        for (int pass = 0; pass < 2; pass++) {         /* the peak first: squares of 1e200 leave the range */
-            double scale = pass ? 1 / sqrt(dot_jets(&term[t], &term[t], rows, dim)) : 1 / peak;
-            for (int k = 0; k <= dim; k++)
-                if (k == 0 || (term[t].mask >> k & 1)) for (int i = 0; i < rows; i++) term[t].row[k][i] *= scale;
+        if (peak == 0) {
+            if (!is_free) *is_null = 1;
+            continue;
         }
+        scale_jet(&term[t], rows, dim, 1 / peak);      /* the peak first: squares of 1e200 leave the range */
+        if (is_free && !is_more_than_constant(&term[t], rows, dim)) continue;
+        scale_jet(&term[t], rows, dim, 1 / sqrt(dot_jets(&term[t], &term[t], rows, dim)));
+        if (n_kept < t) term[n_kept] = term[t];
+        n_kept++;
     }
+    *n_terms = n_kept;
     return rows;
 }
 /* The smallest ν of unit signatures: ν_i² = 1/(G⁻¹)_ii, from a Cholesky factor. A pivot bounds its ν² from above. */
@@ -170,7 +189,7 @@ static double smallest_novelty(const Jet *term, int m, int rows, int dim) {
     return smallest;
 }
 /* The verdict on formula terms that `additive_terms` has just left in the workspace. */
-static Verdict judge(Workspace *w, Sum terms, const double *X, int n, int dim, double tau, double *min_nu) {
+static Verdict judge(Workspace *w, Sum terms, const double *X, int n, int dim, double tau, int is_free, double *min_nu) {
     *min_nu = NAN;
     if (terms.n == 0) return NO_TERMS;
     if (!reserve(&w->base, &w->n_base_jets, w->terms.n_bases) || !reserve(&w->term, &w->n_term_jets, terms.n)) return TOO_MANY_TERMS;
@@ -180,8 +199,8 @@ static Verdict judge(Workspace *w, Sum terms, const double *X, int n, int dim, d
         for (int i = 0; i < p->n; i++) if (!prepare_base(w, p->base[i], X, n, dim)) return TOO_MANY_TERMS;
         product_jet(w, p, &w->term[t], n, dim);
     }
-    int is_null, rows = unit_signatures(w->term, terms.n, X, n, dim, &is_null);
+    int is_null, m = terms.n, rows = unit_signatures(w->term, &m, X, n, dim, is_free, &is_null);
     if (rows < MIN_ROWS) return TOO_FEW_ROWS;
-    *min_nu = is_null ? 0 : terms.n == 1 ? 1 : smallest_novelty(w->term, terms.n, rows, dim);
+    *min_nu = is_null || m == 0 ? 0 : m == 1 ? 1 : smallest_novelty(w->term, m, rows, dim);
     return *min_nu > tau ? ACCEPTED : LOW_NOVELTY;
 }
