@@ -31,6 +31,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     simple_dictionary,
 )
 from sobolev_novelty.search.structure.exact_relations import fitted_sum, quotients, sums, unexplained, variants
+from sobolev_novelty.search.structure.periodogram import waves
 from sobolev_novelty.search.structure.product_forms import by_pursuit, by_wide_beam, product_forms
 from sobolev_novelty.search.structure.reductions import (
     HARD,
@@ -119,6 +120,8 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     for wrap, t in targets:
         yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
         yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
+    if roots[0].error > HARD:
+        yield waves(_screen(informative, NOISY_SCREEN_ROWS), y[:NOISY_SCREEN_ROWS], problem.operators)
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:

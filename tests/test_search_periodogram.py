@@ -1,0 +1,42 @@
+"""Targets that oscillate many times are found by their frequency."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.search.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.loop import Budget
+from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.structure.dictionaries import Variable
+from sobolev_novelty.search.structure.periodogram import KEPT, waves
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform([1.0, 1.0, 1.0], [2.0, 2.0, 4.0], (500, 3))
+
+
+def variables() -> list[Variable]:
+    return [Variable(Expression.of(f"x{k}"), np.ascontiguousarray(X[:, k])) for k in range(3)]
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_the_right_argument_has_the_highest_peak(noise: float):
+    y = np.sin(14.0 * X[:, 0] * X[:, 1] / X[:, 2]) ** 2 + noise * RNG.normal(size=500)
+    found = waves(variables(), y, DEFAULT_OPERATORS)
+    assert len(found) == KEPT
+    assert "x0*x1/x2" in str(found[0])
+    frequency = max(found[0].constants)
+    assert frequency == pytest.approx(28.0, rel=0.02)  # sin² has twice the frequency of its sine
+
+
+def test_what_cannot_be_written_or_does_not_vary():
+    assert waves(variables(), X[:, 0], ("add", "mul")) == []
+    constant = [Variable(Expression.of("x0"), np.full(500, 2.0))]
+    assert waves(constant, X[:, 0], DEFAULT_OPERATORS) == []
+
+
+def test_interference_is_found():
+    y = np.sin(14.0 * X[:, 0] * X[:, 1] / X[:, 2]) ** 2
+    model = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0, verbose=False).fit(X, y)
+    assert model.score(X, y) > 1.0 - 1e-12
