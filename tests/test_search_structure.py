@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
 from algebra_cases import operators_of
+from sobolev_novelty.algebra.writing import scaled, writable
 from sobolev_novelty.data import as_sample
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
@@ -230,3 +233,21 @@ def test_where_nothing_is_exact_sums_of_every_size_are_proposed() -> None:
     exact = [*noisy, Combination((7, 8), 1e-25)]
     assert promising(exact)[0].columns == (7, 8)
     assert len(promising(exact)) == 4
+
+
+def test_a_form_whose_numbers_no_float_can_hold_does_not_end_the_others() -> None:
+    def write(power: float) -> Expression | None:
+        return None if power == 0.0 else scaled(float(np.exp(power)), Expression.of("x0"))
+
+    with np.errstate(over="ignore"):
+        assert [len(form) for form in writable(write, [1.0, 800.0, 0.0, 2.0])] == [3, 3]
+
+
+def test_a_factor_beyond_the_range_of_floats_does_not_end_the_structural_forms() -> None:
+    """Kepler's third law of two masses: a product of logarithms on the way had a factor that overflowed."""
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(1.0, 5.0, (400, 4))
+    d, G, m1, m2 = inputs.T
+    problem = Problem(as_sample(inputs), 2.0 * np.pi * np.sqrt(d**3 / (G * (m1 + m2))))
+    forms = (form for batch in structural_forms(problem, rng) for form in batch)
+    assert any(np.allclose(evaluate(form, inputs), problem.y, rtol=1e-9) for form in islice(forms, 600))

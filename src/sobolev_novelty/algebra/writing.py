@@ -5,13 +5,17 @@ Everything is built in the full set of operators first; :func:`respelled` then w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
+from typing import TypeVar
 
 from sobolev_novelty.algebra.products import EXPONENTS, Product
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
 
+T = TypeVar("T")
 ONE = Expression.of(1.0)
 ANY = frozenset(OPERATORS)
 #: Larger powers are not spelled out in squares and products.
@@ -188,6 +192,17 @@ def weighted_sum(parts: Iterable[tuple[float, Expression]]) -> Expression:
         else:
             total = Expression.of("add" if c >= 0.0 else "sub", total, scaled(abs(c), e))
     return Expression.of(0.0) if total is None else total
+
+
+def writable(write: Callable[[T], Expression | None], items: Iterable[T]) -> list[Expression]:
+    """What ``write`` makes of the items, without those it makes nothing of or whose numbers no float can hold."""
+    forms = []
+    for item in items:
+        with contextlib.suppress(ExpressionError, OverflowError):
+            form = write(item)
+            if form is not None:
+                forms.append(form)
+    return forms
 
 
 def summands(e: Expression) -> list[tuple[float, Expression]]:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sobolev_novelty.algebra.writing import scaled, weighted_sum
+from sobolev_novelty.algebra.writing import scaled, weighted_sum, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.pursuit import least_squares
@@ -46,7 +46,7 @@ def waves(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]
     highest = power.argmax(axis=0)
     best = np.argsort(-power.max(axis=0), kind="stable")[:KEPT]
     found = ((int(fine[j]), STEP * (1 + int(highest[j])) / float(sizes[fine[j]])) for j in best)
-    return [_fitted(inner.expression(j), inner.values[j], frequency, t) for j, frequency in found]
+    return writable(lambda peak: _fitted(inner.expression(peak[0]), inner.values[peak[0]], peak[1], t), found)
 
 
 def _fitted(argument: Expression, w: FloatArray, frequency: float, t: FloatArray) -> Expression:

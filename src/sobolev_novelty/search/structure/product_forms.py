@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
+from sobolev_novelty.algebra.writing import product, scaled, weighted_sum, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
@@ -46,8 +46,8 @@ def product_forms(
             places += [(part, start + j) for j in nonzero.tolist()]
     logs = logs[: n_logs + len(powers_of_e)]
     logs[n_logs:] = powers_of_e.values
-    forms = []
-    for combination in promising(search(logs, np.log(size), n_free)):
+
+    def write(combination: Combination) -> Expression:
         columns = combination.columns
         powers = least_squares(logs[list(columns)], np.log(size))
         parts: list[tuple[Expression, float]] = []
@@ -63,8 +63,9 @@ def product_forms(
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
             parts.append((Expression.of("exp", weighted_sum(inside)), 1.0))
-        forms.append(scaled((common_sign(t) or 1.0) * scale, product(parts)))
-    return forms
+        return scaled((common_sign(t) or 1.0) * scale, product(parts))
+
+    return writable(write, promising(search(logs, np.log(size), n_free)))
 
 
 def by_pursuit(logs: FloatArray, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:

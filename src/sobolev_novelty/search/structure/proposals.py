@@ -10,7 +10,7 @@ import numpy as np
 
 from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.algebra.outer import OUTERS
-from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
+from sobolev_novelty.algebra.writing import product, scaled, weighted_sum, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
@@ -61,8 +61,8 @@ MAX_DENSE_VARIABLES = 4
 DOUBTFUL = 0.05
 #: Below this error the target is without noise worth speaking of: small corrections to a law can be seen.
 CLEAN = 0.01
-#: How near the factor of a power law is to a simple number, relative to it, where only a small correction is missing.
-SIMPLE_FACTOR = 0.02
+#: How near the factor of a power law is to a whole or half number, relative to it, where only a correction is missing.
+SIMPLE_FACTOR = 0.01
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
@@ -204,7 +204,7 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     return [scaled(scale, monomial.expression) for scale, monomial in _power_law(variables, t)]
 
 
-def _power_law(variables: Sequence[Variable], t: FloatArray) -> list[tuple[float, Variable]]:
+def _power_law(variables: Sequence[Variable], t: FloatArray, max_misfit: float = 0.05) -> list[tuple[float, Variable]]:
     positive = [v for v in variables if v.is_positive]
     sign = common_sign(t)
     if not positive or not sign:
@@ -222,8 +222,10 @@ def _corrections(
     problem: Problem, variables: Sequence[Variable], t: FloatArray, n_rows: int
 ) -> Iterator[list[Expression]]:
     """A power law with a simple factor, plus forms for what it leaves: the large term hides a small correction."""
-    for scale, monomial in _power_law(variables, t):
-        factor = nearest_simple(scale, SIMPLE_FACTOR, is_relative=True)
+    for _, monomial in _power_law(variables, t):
+        factor = nearest_simple(
+            float(np.median(t / monomial.values)), SIMPLE_FACTOR, denominators=(1, 2), is_relative=True
+        )
         if factor is None:
             continue
         law = scaled(factor, monomial.expression)
@@ -343,7 +345,7 @@ class Screen:
             return []
         found = pursue(self.columns, t, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
         best = promising(found, keep)
-        return [fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t) for c in best]
+        return writable(lambda c: fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t), best)
 
 
 def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
@@ -364,14 +366,14 @@ def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list
     n = len(base)
     # Column 0 is the constant, and t·1 would explain everything.
     both = np.concatenate([base.values, base.values[1:] * t])
-    forms = []
-    found = pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)
-    for combination in promising(found):
+
+    def write(combination: Combination) -> Expression | None:
         columns = _thinned(both, t, combination)
         b = least_squares(both[columns], t).tolist()
         above = [(c, base.expression(j)) for c, j in zip(b, columns, strict=True) if j < n]
         below = [(-c, base.expression(j - n + 1)) for c, j in zip(b, columns, strict=True) if j >= n]
-        if above and below:
-            denominator = Expression.of("add", weighted_sum(below), 1.0)
-            forms.append(Expression.of("div", weighted_sum(above), denominator))
-    return forms
+        if not above or not below:
+            return None
+        return Expression.of("div", weighted_sum(above), Expression.of("add", weighted_sum(below), 1.0))
+
+    return writable(write, promising(pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)))

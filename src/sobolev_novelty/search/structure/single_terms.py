@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sobolev_novelty.algebra.outer import INSIDE, composed
-from sobolev_novelty.algebra.writing import raised
+from sobolev_novelty.algebra.writing import raised, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.structure.dictionaries import Dictionary, Variable, joined
@@ -59,7 +59,7 @@ def single_terms(v: Variable, t: FloatArray, operators: Sequence[str]) -> list[E
     dictionary = joined(parts)
     terms = Terms(dictionary.values, np.concatenate(slopes), np.array(kinds, dtype=np.intp))
     found = WideBeam(keep=KEPT).search(terms, t, n_terms=1, exact=0.0)
-    return [fitted_sum(dictionary, c.columns, t) for c in found]
+    return writable(lambda c: fitted_sum(dictionary, c.columns, t), found)
 
 
 def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray]]:

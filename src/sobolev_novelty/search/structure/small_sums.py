@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from sobolev_novelty.algebra.outer import INSIDE, composed, filled, slope_at, value_at
-from sobolev_novelty.algebra.writing import multiplied, raised, respelled
+from sobolev_novelty.algebra.writing import multiplied, raised, respelled, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.pursuit import EXACT
@@ -75,7 +75,7 @@ def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence
     plain = _plain(variables, operators)
     fixed = Terms(plain.values, plain.values[:0], np.arange(len(plain)))
     found = WideBeam().search(fixed, t, n_terms=min(N_TERMS, most), exact=EXACT)
-    yield [fitted_sum(plain, combination.columns, t) for combination in found]
+    yield writable(lambda c: fitted_sum(plain, c.columns, t), found)
     if any(c.nmse <= EXACT for c in found):
         return
     scanned, slopes, kinds = _scanned(variables, operators)
@@ -88,7 +88,9 @@ def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence
     found = WideBeam(beam=300, branch=16, keep=N_SCANNED).search(
         terms, t, n_terms=min(N_SCANNED_TERMS, most), exact=EXACT
     )
-    yield [fitted_sum(whole, c.columns, t) for c in found if any(j >= len(plain) for j in c.columns)]
+    yield writable(
+        lambda c: fitted_sum(whole, c.columns, t) if any(j >= len(plain) for j in c.columns) else None, found
+    )
 
 
 def _plain(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
