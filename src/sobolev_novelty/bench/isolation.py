@@ -7,19 +7,16 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
+from sobolev_novelty.bench.starting import StartedJob, start_job
 from sobolev_novelty.bench.worker import ENVIRONMENT
 from sobolev_novelty.evidence.origin import circumstances, without_folders
 from sobolev_novelty.evidence.scratch import folder_prefix
 
-#: One thread per task: methods are compared at equal cost, and ``n_jobs`` decides how many cores are used.
-_ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"), "1")
 _POLL_SECONDS = 0.02
 #: Of temporary folders.
 KIND = "bench"
@@ -62,33 +59,17 @@ def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
 def _run(request: dict[str, Any], folder: Path) -> dict[str, Any]:
     result_path = folder / "result.json"
     output_path = folder / "output.txt"
-    with output_path.open("wb") as output:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "sobolev_novelty.bench.worker"],
-            stdin=subprocess.PIPE,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, **_ONE_THREAD, "PYTHONHASHSEED": "0"},
-        )
-    assert child.stdin is not None
-    try:
-        # The pipe stays open: its end tells the child that this process is gone.
-        child.stdin.write((json.dumps({**request, "result_path": str(result_path)}) + "\n").encode())
-        child.stdin.flush()
-    except BrokenPipeError:
-        pass  # it died at once; the exit code says how
+    child = start_job({**request, "result_path": str(result_path)}, output_path)
     begin = time.monotonic()
     try:
         was_killed = not _wait(child, result_path, begin + request["timeout"], request["assess_timeout"])
     finally:
         _kill_group(child)
-        child.stdin.close()
-        child.wait()
-    return _collect(request, result_path, output_path, was_killed=was_killed, exit_code=child.returncode)
+        exit_code = child.wait()
+    return _collect(request, result_path, output_path, was_killed=was_killed, exit_code=exit_code)
 
 
-def _wait(child: subprocess.Popen[bytes], result_path: Path, deadline: float, assess_timeout: float) -> bool:
+def _wait(child: StartedJob, result_path: Path, deadline: float, assess_timeout: float) -> bool:
     """Whether the child ended by itself."""
     fit_seen = False
     while child.poll() is None:
@@ -101,9 +82,9 @@ def _wait(child: subprocess.Popen[bytes], result_path: Path, deadline: float, as
     return True
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
+def _kill_group(child: StartedJob) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)  # start_new_session made the child the leader of its group
+        os.killpg(child.pid, signal.SIGKILL)  # every job leads a group of its own
 
 
 def _collect(

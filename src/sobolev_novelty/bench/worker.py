@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 GIB = 1024**3
 #: Status of a job that this machine could not run: not a result of the method, never stored.
@@ -28,7 +28,13 @@ ENVIRONMENT = "environment"
 def main() -> None:
     """Run the request on standard input."""
     request = json.loads(sys.stdin.readline())
-    _end_with_parent()
+    end_with_parent()
+    _end_with_standard_input()
+    run_request(request)
+
+
+def run_request(request: dict[str, Any]) -> NoReturn:
+    """Run a request, and end this process."""
     limit = int(request["memory"] * GIB)
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -94,11 +100,13 @@ def _write(request: dict[str, Any], result: dict[str, Any], *, is_final: bool = 
     write_whole(Path(request["result_path"]), json.dumps({"result": result, "is_final": is_final}))
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
+    """Let the system end this process with its parent, even inside native code that never lets a Python thread run."""
     if sys.platform == "linux":
-        # PR_SET_PDEATHSIG: also ends native code that never lets a Python thread run.
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
+
+def _end_with_standard_input() -> None:
     def watch() -> None:
         sys.stdin.read()
         os._exit(1)
