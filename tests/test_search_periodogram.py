@@ -10,7 +10,7 @@ from sobolev_novelty.search.engine import DEFAULT_OPERATORS
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
 from sobolev_novelty.search.structure.dictionaries import Variable
-from sobolev_novelty.search.structure.periodogram import KEPT, waves
+from sobolev_novelty.search.structure.periodogram import KEPT, MAX_VARIABLES, waves
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform([1.0, 1.0, 1.0], [2.0, 2.0, 4.0], (500, 3))
@@ -34,6 +34,7 @@ def test_what_cannot_be_written_or_does_not_vary():
     assert waves(variables(), X[:, 0], ("add", "mul")) == []
     constant = [Variable(Expression.of("x0"), np.full(500, 2.0))]
     assert waves(constant, X[:, 0], DEFAULT_OPERATORS) == []
+    assert waves(variables() * (MAX_VARIABLES // 3 + 1), X[:, 0], DEFAULT_OPERATORS) == []  # too many products
 
 
 def test_interference_is_found():

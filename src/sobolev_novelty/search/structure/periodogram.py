@@ -20,8 +20,8 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.pursuit import least_squares
 from sobolev_novelty.search.structure.dictionaries import Variable, arguments
 
-#: Arguments that are tried.
-N_ARGUMENTS = 120
+#: Inputs up to which their products are listed, and arguments that are tried.
+MAX_VARIABLES, N_ARGUMENTS = 8, 120
 #: Frequencies: radians over the largest magnitude of the argument, and between two that are tried.
 HIGHEST, STEP = 120.0, 0.4
 #: Peaks whose frequency is worth a fit, at most one for each argument.
@@ -30,7 +30,7 @@ KEPT = 8
 
 def waves(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
     """Forms a + b·sin(c·w) + d·cos(c·w) at the highest peaks of all arguments w."""
-    if not {"sin", "cos"} <= set(operators):
+    if len(variables) > MAX_VARIABLES or not {"sin", "cos"} <= set(operators):
         return []
     inner = arguments(variables, limit=N_ARGUMENTS)
     sizes = np.abs(inner.values).max(axis=1)
