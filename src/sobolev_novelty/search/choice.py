@@ -67,13 +67,18 @@ N_REPEATS = 5
 def linear_form(rows: Rows, max_complexity: int) -> Expression | None:
     """The straight line in all columns that vary, to be fitted.
 
-    Where there are too many for the rows or for the limit, the columns that lower the error most, one after the other.
+    Where there are too many for the rows or for the limit, the columns that lower the error most, one after the other,
+    as long as they do so by more than the best of as many random columns would: folds cannot tell, because the columns
+    were chosen on all rows. None where no column does.
     """
     varying = np.flatnonzero(np.ptp(rows.X, axis=0) > 0.0)
     n = min(len(varying), len(rows.y) // ROWS_PER_COLUMN, (max_complexity - 1) // NODES_PER_COLUMN)
     if n < 1:
         return None
-    first, *rest = (varying if n == len(varying) else _telling(rows, varying, n)).tolist()
+    columns = (varying if n == len(varying) else _telling(rows, varying, n)).tolist()
+    if not columns:
+        return None
+    first, *rest = columns
     total = Expression.of(rows.names[first])
     for place in rest:
         total = Expression.of("add", total, rows.names[place])
@@ -93,7 +98,8 @@ def _telling(rows: Rows, varying: IndexArray, n: int) -> IndexArray:
             gains = np.where(lengths > 1e-7 * left, np.abs(residual @ Z) / lengths, -1.0)
         gains[chosen] = -1.0
         best = int(np.argmax(gains))
-        if gains[best] < 0.0:
+        chance = np.linalg.norm(residual) * np.sqrt(2.0 * np.log(max(2, len(varying) - len(chosen))) / len(residual))
+        if gains[best] <= chance:
             break
         chosen.append(best)
         direction = Z[:, best] / lengths[best]
