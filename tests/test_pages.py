@@ -56,8 +56,7 @@ def test_the_published_rates_of_srbench_are_those_of_its_table() -> None:
 @pytest.mark.parametrize(
     ("store", "method", "words"),
     [
-        ("whitebox", "genetic", "{symbolic:.1f} % plain"),
-        ("whitebox", "genetic+novelty", "{symbolic:.1f} % guided | {numeric:.1f} %"),
+        ("found_exact", "genetic+novelty", "| {symbolic:.1f} % | {numeric:.1f} %"),
         ("noise10", "genetic+novelty", "| {symbolic:.1f} % | {numeric:.1f} %"),
     ],
 )
