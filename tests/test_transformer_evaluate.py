@@ -275,3 +275,15 @@ def test_the_experiments_differ_in_their_corpus_only(name: str) -> None:
     random = RunSettings.from_toml(ROOT / "experiments" / "pretrain_paper_random.toml")
     assert settings.model == random.model and settings.training == random.training
     assert (settings.corpus.inputs, settings.corpus.min_points) == (random.corpus.inputs, 32)
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "filtered"),
+        ({"judge": "one_to_five"}, "filtered, judged on one_to_five"),
+        ({"intercept": "free"}, "filtered, free intercept"),
+    ],
+)
+def test_arms_that_filter_differently_are_never_taken_for_one(options: dict[str, str], name: str) -> None:
+    assert pretraining._arm_name(CorpusSettings.of_law("e2esr", arm="filtered", **options)) == name

@@ -170,9 +170,10 @@ def _settings(**values: Any) -> dict[str, Any]:
 
 
 def _arm_name(corpus: Any) -> str:
-    """Law, arm and where the filter judges, where they are not the paper's."""
+    """Law, arm, where and beside what the filter judges, where they are not the paper's."""
     parts = [corpus.arm if corpus.law == "e2esr" else f"{corpus.law}, {corpus.arm}"]
-    return ", ".join(parts + ([f"judged on {corpus.judge}"] if corpus.judge else []))
+    parts += [f"judged on {corpus.judge}"] if corpus.judge else []
+    return ", ".join(parts + (["free intercept"] if corpus.intercept == "free" else []))
 
 
 def _evaluated(

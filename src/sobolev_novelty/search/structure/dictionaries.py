@@ -17,7 +17,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.algebra.outer import INSIDE, composed, filled, value_at
+from sobolev_novelty.algebra.outer import BOSE, INSIDE, LOG1P, ROOT1P, SATURATION, composed, filled, value_at
 from sobolev_novelty.algebra.writing import ONE, multiplied, product, respelled, scaled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -338,10 +338,10 @@ _SCANNED = (
     *_WAVES,
     composed("exp"),
     composed("tanh"),
-    Expression.of("log", Expression.of("add", INSIDE, 1.0)),
-    Expression.of("inv", Expression.of("add", INSIDE, 1.0)),
-    Expression.of("inv", Expression.of("sub", composed("exp"), 1.0)),
-    Expression.of("sqrt", Expression.of("add", INSIDE, 1.0)),
+    LOG1P,
+    SATURATION,
+    BOSE,
+    ROOT1P,
 )
 _CYCLES = np.linspace(0.3, 40.0, 150)
 _SIZES = np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])

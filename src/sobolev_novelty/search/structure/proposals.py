@@ -105,7 +105,7 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         return
     targets = _undone(y, problem.operators)
     for wrap, t in targets:
-        yield [wrap(form) for form in power_law(informative, t) + offset_power_law(informative, t)]
+        yield writable(wrap, power_law(informative, t) + offset_power_law(informative, t))
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     interpolants = Interpolants()
     roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
@@ -113,13 +113,12 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     if roots[0].error <= CLEAN:
         yield from _corrections(problem, informative, y, n_rows)
         # The others are roots of their own.
-        some = _screen(informative, FAMILY_ROWS)
         for wrap, t in targets[len(roots) :] if len(informative) <= 3 else ():
-            changed = variants(some, problem.operators)
-            yield [wrap(form) for variables in changed for form in quotients(variables, t[:FAMILY_ROWS])]
+            changed = variants(_screen(informative, FAMILY_ROWS), problem.operators)
+            yield writable(wrap, (form for some in changed for form in quotients(some, t[:FAMILY_ROWS])))
     for wrap, t in targets:
-        yield [wrap(form) for form in sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators)]
-        yield [wrap(form) for form in _monomial_sums(informative, t, n_rows, problem.n_threads)]
+        yield writable(wrap, sums(_screen(informative, FAMILY_ROWS), t[:FAMILY_ROWS], problem.operators))
+        yield writable(wrap, _monomial_sums(informative, t, n_rows, problem.n_threads))
     if roots[0].error > HARD:
         yield waves(_screen(informative, NOISY_SCREEN_ROWS), y[:NOISY_SCREEN_ROWS], problem.operators)
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
@@ -201,10 +200,10 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """The law t = c · Π vᵏ with simple exponents, where the logarithms say so."""
-    return [scaled(scale, monomial.expression) for scale, monomial in _power_law(variables, t)]
+    return writable(lambda law: scaled(law[0], law[1].expression), _power_law(variables, t))
 
 
-def _power_law(variables: Sequence[Variable], t: FloatArray, max_misfit: float = 0.05) -> list[tuple[float, Variable]]:
+def _power_law(variables: Sequence[Variable], t: FloatArray) -> list[tuple[float, Variable]]:
     positive = [v for v in variables if v.is_positive]
     sign = common_sign(t)
     if not positive or not sign:
@@ -287,10 +286,10 @@ def solve(
 ) -> Iterator[list[Expression]]:
     """Forms for one reduced problem, cheap and exact ones first."""
     if not np.ptp(reduced.target) > 1e-12 * np.abs(reduced.target).max():
-        yield [reduced.wrap(Expression.of(float(reduced.target.mean())))]
+        yield writable(reduced.wrap, [Expression.of(float(reduced.target.mean()))])
         return
     for batch in _solutions(reduced.variables, reduced.target, operators, n_rows, n_threads):
-        yield [reduced.wrap(form) for form in batch]
+        yield writable(reduced.wrap, batch)
 
 
 def _solutions(
@@ -314,12 +313,12 @@ def _solutions(
     for family in FAMILIES:
         simple = Screen.of(simple_dictionary(few, [name for name in family if name in operators]), n_threads)
         for wrap, u in undone[:4]:
-            yield [wrap(form) for form in simple.forms(u, n_terms=5)]
+            yield writable(wrap, simple.forms(u, n_terms=5))
     if d == 1:
         yield single_terms(few[0], t, operators)
     additive = Screen.of(additive_dictionary(few, operators), n_threads)
     for wrap, u in undone:
-        yield [wrap(form) for form in additive.forms(u, n_terms=4)]
+        yield writable(wrap, additive.forms(u, n_terms=4))
     yield product_forms(few, t, operators, [plain_factors(few, operators)], by_wide_beam)
     if d <= 2:  # a constant inside a function, found on a grid; the loop's fit does the rest
         yield Screen.of(scanned_dictionary(few, operators), n_threads).forms(t, n_terms=2, keep=6)

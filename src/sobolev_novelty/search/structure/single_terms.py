@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import INSIDE, composed
+from sobolev_novelty.algebra.outer import BOSE, LOG1P, ROOT1P, SATURATION, composed
 from sobolev_novelty.algebra.writing import raised, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -26,15 +26,13 @@ N_ROWS = 80
 #: Powers of the variable in front, and inside the function.
 _IN_FRONT = (0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, -5.0, 0.5, -0.5, 1.5, -1.5)
 _INSIDE = (1.0, -1.0, 2.0)
-_ONE_MORE = Expression.of("add", INSIDE, 1.0)
 _MONOTONE = (
-    composed("exp"),
-    composed("tanh"),
-    composed("arctan"),
-    *(Expression.of("inv", Expression.of(sign, composed("exp"), 1.0)) for sign in ("sub", "add")),
-    Expression.of("log", _ONE_MORE),
-    Expression.of("inv", _ONE_MORE),
-    Expression.of("sqrt", _ONE_MORE),
+    *(composed(name) for name in ("exp", "tanh", "arctan")),
+    BOSE,
+    Expression.of("inv", Expression.of("add", composed("exp"), 1.0)),
+    LOG1P,
+    SATURATION,
+    ROOT1P,
 )
 _WAVES = (composed("sin"), composed("cos"))
 #: Grids of the constant, relative to the largest magnitude of what it multiplies.

@@ -11,7 +11,7 @@ from itertools import combinations
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import INSIDE, composed, filled, slope_at, value_at
+from sobolev_novelty.algebra.outer import INSIDE, LOG1P, SATURATION, composed, filled, slope_at, value_at
 from sobolev_novelty.algebra.writing import multiplied, raised, respelled, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
@@ -43,9 +43,7 @@ N_SCANNED = 40
 _HUGE = 1e100
 
 _S = Expression.of(INSIDE)
-_LOG1P = Expression.of("log", Expression.of("add", INSIDE, 1.0))
 _DECAY = Expression.of("exp", Expression.of("neg", INSIDE))
-_SATURATION = Expression.of("inv", Expression.of("add", INSIDE, 1.0))
 #: Functions of an input, and of its magnitude.
 _OF_INPUT = (
     _S,
@@ -53,16 +51,16 @@ _OF_INPUT = (
     composed("square", "inv"),
 )
 _OF_MAGNITUDE = (
-    composed("sqrt"), composed("cbrt"), _DECAY, _LOG1P, _SATURATION,
-    Expression.of("sin", _LOG1P), Expression.of("cos", _LOG1P),
+    composed("sqrt"), composed("cbrt"), _DECAY, LOG1P, SATURATION,
+    Expression.of("sin", LOG1P), Expression.of("cos", LOG1P),
 )  # fmt: skip
 #: Functions with a constant inside, and its grid relative to the largest magnitude of the input.
 _PHASES = np.concatenate([np.arange(0.2, 16.0, 0.2), np.arange(16.0, 40.0, 0.4)])
 _SIZES = np.geomspace(0.05, 50.0, 36)
 _SCANNED = ((composed("sin"), _PHASES), (composed("cos"), _PHASES))
-_SCANNED_MAGNITUDE = ((_DECAY, _SIZES), (_LOG1P, _SIZES), (_SATURATION, _SIZES))
+_SCANNED_MAGNITUDE = ((_DECAY, _SIZES), (LOG1P, _SIZES), (SATURATION, _SIZES))
 #: The same of its square.
-_SCANNED_SQUARE = ((_DECAY, _SIZES), (_SATURATION, _SIZES))
+_SCANNED_SQUARE = ((_DECAY, _SIZES), (SATURATION, _SIZES))
 #: Exponents, where the input is positive.
 _EXPONENTS = np.array([k / 8 for k in range(-40, 25) if k % 8])
 
