@@ -16,6 +16,7 @@ Notation
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,6 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.search.pursuit import Combination
 
 Places = npt.NDArray[np.intp]
-Sum = tuple[int, ...]
 
 #: Terms of which a sum leaves less than this share (of the squared length) add nothing that could be trusted.
 _MIN_NEW = 1e-10
@@ -93,70 +93,106 @@ class WideBeam:
         columns = np.concatenate([_unit(terms.values), _unit(terms.slopes)])
         inner = columns @ t
         found: list[Combination] = []
-        sums: list[Sum] = [()]
+        sums = np.empty((1, 0), dtype=np.intp)
         for _ in range(n_terms):
-            left = self._extended(sums, columns, inner, terms.kinds)
-            sums = _best_of_kinds(left, terms.kinds, self.beam)
-            for _ in range(_MAX_SWAPS if sums and len(sums[0]) > 2 else 0):
-                shorter = {places[:k] + places[k + 1 :] for places in sums[:_N_SWAPPED] for k in range(len(places))}
-                left |= self._extended(sorted(shorter), columns, inner, terms.kinds)
-                before, sums = sums, _best_of_kinds(left, terms.kinds, self.beam)
-                if sums[:_N_SWAPPED] == before[:_N_SWAPPED]:
+            extended = self._extended(sums, columns, inner, terms.kinds)
+            sums = extended.best_of_kinds(terms.kinds, self.beam)
+            for _ in range(_MAX_SWAPS if sums.shape[1] > 2 else 0):
+                some = sums[:_N_SWAPPED]
+                shorter = np.concatenate([np.delete(some, k, axis=1) for k in range(some.shape[1])])
+                again = self._extended(np.unique(shorter, axis=0), columns, inner, terms.kinds)
+                extended = again.and_those_of(extended, len(terms))
+                before, sums = sums, extended.best_of_kinds(terms.kinds, self.beam)
+                if np.array_equal(sums[:_N_SWAPPED], before[:_N_SWAPPED]):
                     break
-            if not sums:
+            if not len(sums):
                 break
             # Inner products lose half of the digits: the order among the best follows from the columns themselves.
-            exactly = {places: _left(columns, places, len(terms), t) for places in sums[: 4 * self.keep]}
+            exactly = {tuple(s): _left(columns, tuple(s), len(terms), t) for s in sums[: 4 * self.keep].tolist()}
             best = sorted(exactly, key=lambda places: (exactly[places], places))[: self.keep]
             found += [Combination(places, exactly[places] * energy / spread) for places in best]
             if exactly[best[0]] * energy / spread <= exact:
                 break
         return found
 
-    def _extended(self, sums: list[Sum], columns: FloatArray, inner: FloatArray, kinds: Places) -> dict[Sum, float]:
+    def _extended(self, sums: Places, columns: FloatArray, inner: FloatArray, kinds: Places) -> Sums:
         """Every sum with the best term of each of the kinds that leave least, and what they leave."""
-        n, size = len(kinds), len(sums[0])
+        n, size = len(kinds), sums.shape[1]
         own = np.einsum("ij,ij->i", columns[:n], columns[n:]) if len(columns) > n else None
         starts = np.flatnonzero(np.diff(kinds, prepend=kinds[0] - 1))
         n_best = min(len(starts) if size == 0 else self.branch, len(starts))
         step = max(1, _BLOCK // (len(columns) * (2 * size + 1)))
-        used = np.unique(np.array(sums, dtype=np.intp))  # the same terms are met again and again
+        used = np.unique(sums)  # the same terms are met again and again
         members = used if own is None else np.concatenate([used, used + n])
         gram = columns[members] @ columns.T
-        extended: dict[Sum, float] = {}
-        for some in (np.array(sums[k : k + step], dtype=np.intp) for k in range(0, len(sums), step)):
+        extended = []
+        for some in (sums[k : k + step] for k in range(0, len(sums), step)):
             rows = np.searchsorted(used, some)
             if own is not None:
                 rows = np.hstack([rows, rows + len(used)])
             left = _what_is_left(members[rows], rows, gram, inner, own)
-            least = np.minimum.reduceat(left, starts, axis=1)
+            least, best = _least_of_groups(left, starts)
             top = np.argpartition(least, n_best - 1, axis=1)[:, :n_best]
-            for chosen, row, groups in zip(some.tolist(), left, top.tolist(), strict=True):
-                for g in groups:
-                    begin, end = starts[g], starts[g + 1] if g + 1 < len(starts) else n
-                    j = int(begin + np.argmin(row[begin:end]))
-                    if row[j] < np.inf:
-                        extended.setdefault(tuple(sorted((*chosen, j))), float(row[j]))
-        return extended
+            further, what_is_left = np.take_along_axis(best, top, axis=1), np.take_along_axis(least, top, axis=1)
+            of, place = np.nonzero(what_is_left < np.inf)
+            longer = np.column_stack([some[of], further[of, place]])
+            extended.append(Sums(np.sort(longer, axis=1), what_is_left[of, place]))
+        return _each_once(extended, n)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sums:
+    """Sums of one size, and the share of the target's energy that each leaves.
+
+    Parameters
+    ----------
+    places : ndarray of shape (n_sums, size)
+        The terms of each, in order.
+    left : ndarray of shape (n_sums,)
+    """
+
+    places: Places
+    left: FloatArray
+
+    def and_those_of(self, other: Sums, n_terms: int) -> Sums:
+        """These, and what the other ones have beside them."""
+        return _each_once([self, other], n_terms)
+
+    def best_of_kinds(self, kinds: Places, n: int) -> Places:
+        """The best sums, one of every combination of kinds: neighbours on a grid are one idea."""
+        order = np.lexsort((*self.places.T[::-1], self.left))
+        of_kinds = np.sort(kinds[self.places[order]], axis=1)
+        return self.places[order[_first_of_each(of_kinds, int(kinds.max()) + 1)[:n]]]
+
+
+def _each_once(parts: Sequence[Sums], n_terms: int) -> Sums:
+    """All sums, one part after the other; of equal ones the first."""
+    places = np.concatenate([part.places for part in parts])
+    first = _first_of_each(places, n_terms)
+    return Sums(places[first], np.concatenate([part.left for part in parts])[first])
+
+
+def _first_of_each(rows: Places, n: int) -> Places:
+    """Where rows of numbers below ``n`` stand for the first time, in order."""
+    keys: Places = rows
+    if n ** rows.shape[1] < np.iinfo(np.int64).max:  # one number each, which is sorted faster
+        keys = rows @ n ** np.arange(rows.shape[1])
+    return np.asarray(np.sort(np.unique(keys, axis=0, return_index=True)[1]))
+
+
+def _least_of_groups(values: FloatArray, starts: Places) -> tuple[FloatArray, Places]:
+    """The least value of every row in each group of columns, and the column where it stands first."""
+    least = np.minimum.reduceat(values, starts, axis=1)
+    n = values.shape[1]
+    if len(starts) == n:
+        return least, np.broadcast_to(np.arange(n), values.shape)
+    is_least = values == np.repeat(least, np.diff(starts, append=n), axis=1)
+    return least, np.minimum.reduceat(np.where(is_least, np.arange(n), n), starts, axis=1)
 
 
 def _unit(values: FloatArray) -> FloatArray:
     lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
     return np.asarray(values / np.where(lengths > 0.0, lengths, 1.0)[:, None])
-
-
-def _best_of_kinds(left: dict[Sum, float], kinds: Places, n: int) -> list[Sum]:
-    """The best sums, one of every combination of kinds: neighbours on a grid are one idea."""
-    seen: set[Sum] = set()
-    kept: list[Sum] = []
-    for places in sorted(left, key=lambda places: (left[places], places)):
-        kind = tuple(sorted(kinds[list(places)].tolist()))
-        if kind not in seen:
-            seen.add(kind)
-            kept.append(places)
-            if len(kept) == n:
-                break
-    return kept
 
 
 def _what_is_left(
@@ -195,7 +231,7 @@ def _what_is_left(
     return np.asarray(left)
 
 
-def _left(columns: FloatArray, places: Sum, n: int, t: FloatArray) -> float:
+def _left(columns: FloatArray, places: tuple[int, ...], n: int, t: FloatArray) -> float:
     chosen = columns[[*places, *(j + n for j in places if j + n < len(columns))]]
     Q = np.linalg.qr(chosen[chosen.any(axis=1)].T)[0]
     residual = t - Q @ (Q.T @ t)
