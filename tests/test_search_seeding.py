@@ -8,25 +8,74 @@ import pytest
 from sobolev_novelty.data import Sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.loop import N_LEADERS, Budget, run
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.front import ParetoFront
+from sobolev_novelty.search.loop import INTERRUPTED, N_LEADERS, Budget, SearchProgress, run
 from sobolev_novelty.search.mcts import MCTS
 from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.seeding import BUDGET_SHARE, N_SEEDS, seed, seeding_engine
+from sobolev_novelty.search.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (2, 80))
 PROBLEM = Problem(Sample(X, ("x0", "x1")), np.sin(X[0]) * X[1] + 0.3 * X[0] ** 2)
 
 
-def test_seeding_takes_its_share_and_leaves_the_rest() -> None:
-    found = seed(PROBLEM, "mcts", Budget(max_evaluations=1000), np.random.default_rng(0))
-    assert 0 < found.n_evaluations <= BUDGET_SHARE * 1000
-    assert found.budget.max_evaluations == 1000 - found.n_evaluations
-    assert 1 < len(found.guesses) <= N_SEEDS
-    assert len(set(found.guesses)) == len(found.guesses)
-    timed = seed(PROBLEM, "mcts", Budget(seconds=1.0), np.random.default_rng(0))
-    assert timed.budget.seconds is not None
-    assert timed.budget.seconds <= 1.0
+def progress(n_evaluations: int, total: int | None, error: float = 0.1) -> SearchProgress:
+    form = parse("x0")
+    return SearchProgress(ParetoFront((Candidate(form, form, error, 0.5),)), n_evaluations, 0, 0.0, total)
+
+
+def test_an_engine_is_asked_once_when_the_search_has_had_its_part() -> None:
+    seeder = Seeder("mcts", PROBLEM, Budget(max_evaluations=1000), np.random.default_rng(0))
+    assert seeder.rest.max_evaluations == 1000 - BUDGET_SHARE * 1000
+    assert seeder(progress(int(PATIENCE * 800) - 1, 800)) == ()
+    assert seeder(progress(799, 800, error=0.0)) == ()
+    guesses = seeder(progress(int(PATIENCE * 800), 800))
+    assert 1 < len(guesses) == len(set(guesses)) <= N_SEEDS
+    assert 0 < seeder.n_evaluations <= BUDGET_SHARE * 1000
+    assert seeder(progress(799, 800)) == ()
+
+
+def test_a_search_with_seconds_asks_after_its_part_of_them() -> None:
+    timed = Seeder("mcts", PROBLEM, Budget(max_evaluations=None, seconds=0.5), np.random.default_rng(0))
+    timed.begin = Deadline.after(60.0)
+    assert timed(progress(10**6, None)) == ()
+    timed.begin = Deadline.after(0.0)
+    assert timed(progress(10**6, None))
+
+
+def test_callbacks_hear_of_the_search_while_the_other_engine_works() -> None:
+    heard: list[int] = []
+    seeder = Seeder(
+        "mcts", PROBLEM, Budget(max_evaluations=1000), np.random.default_rng(0), callbacks=[
+            lambda told: heard.append(told.n_evaluations)  # type: ignore[func-returns-value]
+        ],
+    )  # fmt: skip
+    seeder(progress(500, 800))
+    assert set(heard) == {500}
+
+
+def test_ctrl_c_while_the_other_engine_works_ends_the_search() -> None:
+    def interrupt(told: SearchProgress) -> None:
+        if told.n_evaluations >= PATIENCE * 800:
+            raise KeyboardInterrupt
+
+    seeder = Seeder("mcts", PROBLEM, Budget(max_evaluations=1000), np.random.default_rng(0), callbacks=[interrupt])
+    result = run(PROBLEM, MCTS(), seeder.rest, np.random.default_rng(0), visitors=seeder)
+    assert result.stop_reason == INTERRUPTED
+    assert len(result.front) > 0
+
+
+def test_a_law_that_is_found_at_once_costs_no_guesses() -> None:
+    model = SymbolicRegressor("genetic", guesses="mcts", random_state=0, verbose=False).fit(X.T, 2.0 * X[0] * X[1])
+    assert model.stop_reason_ == "The fit is exact up to rounding. 'mcts' was not asked for guesses."
+
+
+def test_islands_are_given_guesses_too() -> None:
+    model = SymbolicRegressor(
+        "genetic", guesses="mcts", budget=Budget(max_evaluations=600), random_state=0, n_jobs=2, verbose=False
+    ).fit(X.T, PROBLEM.y + np.random.default_rng(1).normal(0.0, 0.1, len(PROBLEM.y)))
+    assert "Guesses from 'mcts': " in model.stop_reason_
+    assert model.n_evaluations_ <= 600
 
 
 def test_the_leaders_of_a_result_are_its_best_fits() -> None:
@@ -41,7 +90,7 @@ def test_the_leaders_of_a_result_are_its_best_fits() -> None:
 def test_the_result_tells_what_seeding_took() -> None:
     model = SymbolicRegressor(
         "genetic", guesses="mcts", budget=Budget(max_evaluations=400), random_state=0, verbose=False
-    ).fit(X.T, PROBLEM.y)
+    ).fit(X.T, PROBLEM.y + np.random.default_rng(1).normal(0.0, 0.1, len(PROBLEM.y)))
     assert model.n_evaluations_ <= 400
     assert "Guesses from 'mcts': " in model.stop_reason_
 

@@ -25,7 +25,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem
 from sobolev_novelty.search.front import ParetoFront, select
-from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchProgress, SearchResult, run
+from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchProgress, SearchResult, Visitors, run
 
 #: Evaluations of an island between two exchanges.
 EXCHANGE = 400
@@ -248,6 +248,7 @@ def run_islands(
     opened: Callable[[Spec], Link],
     n_jobs: int = 1,
     callbacks: Sequence[Callback] = (),
+    visitors: Visitors | None = None,
     deadline: Deadline | None = None,
 ) -> SearchResult:
     """Search on several islands; the arguments of :func:`~sobolev_novelty.search.loop.run`, and where islands run.
@@ -268,10 +269,14 @@ def run_islands(
     def of_all(callback: Callback) -> Callback:
         return lambda progress: callback(_together(progress, islands, budget))
 
+    def exchanged(progress: SearchProgress) -> Sequence[Expression] | None:
+        forms = islands.exchange(progress)
+        return forms if forms is None or visitors is None else [*forms, *(visitors(progress) or ())]
+
     try:
         result = run(
             parts[0], engine, shares[0], np.random.default_rng(seeds[0]), n_jobs=n_jobs,
-            callbacks=[of_all(callback) for callback in callbacks], visitors=islands.exchange, deadline=deadline,
+            callbacks=[of_all(callback) for callback in callbacks], visitors=exchanged, deadline=deadline,
         )  # fmt: skip
         if not result.stop_reason.startswith(("Interrupted", "A callback")):
             with contextlib.suppress(KeyboardInterrupt):

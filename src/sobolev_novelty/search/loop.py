@@ -117,6 +117,9 @@ class SearchProgress:
         return select(self.front)
 
 
+#: Why a search ended that Ctrl-C ended.
+INTERRUPTED = "Interrupted; the best so far was kept."
+
 #: A callback may return True to end the search.
 Callback = Callable[[SearchProgress], bool | None]
 
@@ -211,7 +214,7 @@ def run(
             if not search.stop_reason:
                 _rounds(search, engine, rng, guessed, visitors)
     except KeyboardInterrupt:
-        search.stop_reason = "Interrupted; the best so far was kept."
+        search.stop_reason = INTERRUPTED
     leaders = tuple(heapq.nlargest(N_LEADERS, search.fits.values(), key=lambda candidate: candidate.rank))
     return SearchResult(
         search.front,

@@ -46,7 +46,7 @@ from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
-from sobolev_novelty.search.seeding import seed, seeding_engine
+from sobolev_novelty.search.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.template_engine import template_engine
 from sobolev_novelty.search.validation import Rows, warn_outside
@@ -507,9 +507,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             options: dict[str, Any] = {"callbacks": told, "deadline": clock.search}
             if seeder is None or memory.state is not None:
                 return cores.search(problem, engine, budget, rng, state=memory.state, **options)
-            seeding = seed(problem, seeder, budget, rng, n_jobs=cores.n_threads, callbacks=told)
-            problem = replace(problem, guesses=(*problem.guesses, *seeding.guesses))
-            return seeding.added_to(cores.search(problem, engine, seeding.budget, rng, **options))
+            other = Seeder(seeder, problem, budget, rng, cores.n_threads, told)
+            return other.added_to(cores.search(problem, engine, other.rest, rng, visitors=other, **options))
 
     def _cores(self) -> Cores:
         return Cores(self.n_jobs, islands_for(self.loss, self.islands, self.client), self.client)
