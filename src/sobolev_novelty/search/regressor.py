@@ -97,8 +97,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         constants. The search is then one for these functions, whatever the engine.
     guesses : sequence of str, Expression or SymPy expression, str, or GuessSource, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
-        best fits the search starts from; finding them takes a fifth of the budget at most. Or a source, such as
-        :class:`~sobolev_novelty.igsr.chat.ChatProposer`, which is asked for some, within the budget's time.
+        best fits join a search that has found no exact one in its first fifth; they take another fifth at most. Or a
+        source, such as :class:`~sobolev_novelty.igsr.chat.ChatProposer`, which is asked for some at the beginning,
+        within the budget's time.
     select : {"score", "distinct", "validation", "one-se"} or callable
         Which equation of the front is chosen (docs/search.md): the simplest exact fit or else the best
         accuracy–complexity score; the best score among equations whose terms are all distinct (ν > τ); the lowest
