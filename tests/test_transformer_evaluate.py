@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -206,7 +206,7 @@ def test_the_filter_is_compared_with_the_matched_arm() -> None:
 def test_learning_curves_come_from_training_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for arm, seed in (("random", 1), ("random", 2), ("filtered", 1)):
         entries = [
-            {"kind": "train", "loss": 2.0},
+            {"kind": "start", "settings": {"corpus": {"law": "e2esr", "arm": arm}}},
             *(
                 {
                     "kind": "checkpoint",
@@ -286,4 +286,4 @@ def test_the_experiments_differ_in_their_corpus_only(name: str) -> None:
     ],
 )
 def test_arms_that_filter_differently_are_never_taken_for_one(options: dict[str, str], name: str) -> None:
-    assert pretraining._arm_name(CorpusSettings.of_law("e2esr", arm="filtered", **options)) == name
+    assert pretraining.arm_name(**asdict(CorpusSettings.of_law("e2esr", arm="filtered", **options))) == name

@@ -139,7 +139,7 @@ def evaluate_network(
     samples = int(stored.progress["step"]) * training.batch
     run = Decoding(**decoding)
     start = Evaluation(
-        _arm_name(stored.settings.corpus), training.seed, samples,
+        arm_name(**asdict(stored.settings.corpus)), training.seed, samples,
         _settings(run=stored.settings.to_dict(), decoding=asdict(run)),
     )  # fmt: skip
     return _evaluated(
@@ -157,7 +157,7 @@ def evaluate_generator(
     corpus = RunSettings.from_toml(settings).corpus
     run = Decoding(**decoding)
     start = Evaluation(
-        f"generator alone, {_arm_name(corpus)}", corpus.seed, 0,
+        f"generator alone, {arm_name(**asdict(corpus))}", corpus.seed, 0,
         _settings(corpus=asdict(corpus), decoding=asdict(run)),
     )  # fmt: skip
     return _evaluated(start, by_generator(corpus), run, out, tasks=tasks, on_progress=on_progress)
@@ -169,11 +169,11 @@ def _settings(**values: Any) -> dict[str, Any]:
     return plain
 
 
-def _arm_name(corpus: Any) -> str:
-    """Law, arm, where and beside what the filter judges, where they are not the paper's."""
-    parts = [corpus.arm if corpus.law == "e2esr" else f"{corpus.law}, {corpus.arm}"]
-    parts += [f"judged on {corpus.judge}"] if corpus.judge else []
-    return ", ".join(parts + (["free intercept"] if corpus.intercept == "free" else []))
+def arm_name(*, law: str, arm: str, judge: str | None = None, intercept: str = "term", **_: Any) -> str:
+    """Law, arm, where and beside what the filter judges, where they are not the paper's; from a corpus's settings."""
+    parts = [arm if law == "e2esr" else f"{law}, {arm}"]
+    parts += [f"judged on {judge}"] if judge else []
+    return ", ".join(parts + (["free intercept"] if intercept == "free" else []))
 
 
 def _evaluated(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sobolev_novelty.bench.figures import new_figure
-from sobolev_novelty.bench.pretraining import PAPER, Evaluation, compared, least_squares
+from sobolev_novelty.bench.pretraining import PAPER, Evaluation, arm_name, compared, least_squares
 from sobolev_novelty.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#1b5e9e", "#c2410c", "#3f7d3a", "#7b4ba0", "#8a6d1a", "#b03060")
+_COLOURS = ("#1b5e9e", "#c2410c", "#3f7d3a", "#7b4ba0", "#8a6d1a", "#b03060", "#0f766e", "#525252")
 #: One run's learning curve: formulas seen, nats per token.
 Curve = list[tuple[int, float]]
 
@@ -28,7 +28,7 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
     Parameters
     ----------
     logs : sequence of Path
-        Training logs named ``ARM_SEED.jsonl``.
+        Training logs; each tells its arm.
     corpus : str
         The validation formulas: ``"random"`` or ``"filtered"``.
     """
@@ -41,9 +41,10 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
                 for entry in entries
                 if entry["kind"] == "checkpoint"
             ]
-        except (KeyError, TypeError, ValueError) as error:
+            arm = arm_name(**entries[0]["settings"]["corpus"])
+        except (IndexError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"'{path}' is not a training log with a validation on '{corpus}'.") from error
-        found.setdefault(path.stem.rpartition("_")[0], []).append(curve)
+        found.setdefault(arm, []).append(curve)
     return found
 
 
@@ -53,7 +54,7 @@ def figure(evaluations: Sequence[Evaluation], logs: Sequence[Path] = ()) -> Figu
     Parameters
     ----------
     logs : sequence of Path
-        Training logs named ``ARM_SEED.jsonl``.
+        Training logs.
     """
     drawn = new_figure(10.0 if logs else 6.4, 4.2)
     panels: Any = drawn.subplots(1, 2 if logs else 1, squeeze=False)[0]
