@@ -4,7 +4,7 @@ Usage: python -m benchmarks.islands [--seeds 3] [--limit 60] [--tasks …]
 
 ``SymbolicRegressor(n_jobs=…).fit`` on white-box tasks without noise, 1000 rows, in wall time: the machine must be idle.
 The tasks are those that one core does not find within three seconds with seed 0 (it is run on all of them first, unless
-tasks are named). A run that ends without an exact fit counts with the limit. Writes ``results/benchmarks/islands.json``.
+tasks are named). A run without an exact fit counts with the limit. Writes ``results/benchmarks/islands.json``.
 """
 
 from __future__ import annotations
@@ -53,9 +53,7 @@ def main() -> None:
         for seed in range(options.seeds):
             one, two = (seconds(task, seed, n, options.limit) for n in (1, 2))
             rows.append({"task": task, "seed": seed, "one": one, "two": two})
-            print(
-                f"{task:20s} seed {seed}: {one:5.1f} s on one core, {two:5.1f} s on two, {one / two:.2f} ×", flush=True
-            )
+            print(f"{task:20s} seed {seed}: {one:5.1f} s on one core, {two:5.1f} s on two", flush=True)
     slow = [row for row in rows if row["one"] > SLOW]
     ratio = statistics.median(row["one"] / row["two"] for row in slow)
     print(f"median over {len(slow)} runs that take one core more than {SLOW:g} s: {ratio:.2f} ×")
