@@ -30,12 +30,8 @@ from sobolev_novelty.search.structure.dictionaries import (
     simple_dictionary,
 )
 from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
-from sobolev_novelty.search.structure.proposals import (
-    is_doubtful,
-    offset_power_law,
-    power_law,
-    structural_forms,
-)
+from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law
+from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
 
 RNG = np.random.default_rng(5)

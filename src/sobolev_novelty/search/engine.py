@@ -84,6 +84,31 @@ class Deadline:
         return CLOCKS[self.clock]() >= self.at
 
 
+@dataclass(frozen=True, slots=True)
+class Island:
+    """Which of how many searches for the same law this one is.
+
+    Parameters
+    ----------
+    number, of : int
+    seed : int, optional
+        For what all of them must draw alike; None for a search by itself, which draws it.
+
+    Examples
+    --------
+    >>> [Island(0, 2).shares(n) for n in range(4)], Island().shares(3)
+    ([True, False, True, False], True)
+    """
+
+    number: int = 0
+    of: int = 1
+    seed: int | None = None
+
+    def shares(self, n: int) -> bool:
+        """Whether the n-th piece of work is dealt out to this one."""
+        return n % self.of == self.number
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class UserTerms:
     """How the user names and measures the inputs of a problem, for engines that put it into words.
@@ -138,7 +163,7 @@ class Problem:
         Threads an engine may use; set by the loop.
     user : UserTerms
         The user's names and units.
-    island : tuple of int
+    island : Island
         Which of how many islands this search is: proposals that do not depend on chance are dealt out among them.
     dimensions : Dimensions, optional
         Physical units of the inputs and the target: forms that make no sense are not fitted.
@@ -155,7 +180,7 @@ class Problem:
     deadline: Deadline = field(default_factory=Deadline)
     n_threads: int = 1
     user: UserTerms = field(default_factory=UserTerms)
-    island: tuple[int, int] = (0, 1)
+    island: Island = field(default_factory=Island)
     dimensions: Dimensions | None = None
     control: Control = field(default_factory=Control)
 

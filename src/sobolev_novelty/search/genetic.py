@@ -175,7 +175,9 @@ class Genetic(Engine[GeneticState]):
         """The state before the first round."""
         sample = problem.sample
         rows = np.sort(rng.permutation(sample.n_samples)[:COMPARED_ROWS])
-        seed = int(rng.integers(2**31))
+        own = int(rng.integers(2**31))
+        # Islands share structural forms out, so they must look at the same rows.
+        seed = own if problem.island.seed is None else problem.island.seed
         return GeneticState(
             problem=problem,
             vocabulary=Vocabulary.of(

@@ -23,7 +23,7 @@ import numpy as np
 
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Island, Problem
 from sobolev_novelty.search.front import ParetoFront, select
 from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchProgress, SearchResult, Visitors, run
 
@@ -261,9 +261,9 @@ def run_islands(
         Starts an island elsewhere: :class:`~sobolev_novelty.search.island.ProcessLink`, or one of a cluster.
     """
     shares = _shares(budget, n_islands)
-    parts = [replace(problem, island=(k, n_islands)) for k in range(n_islands)]
-    seeds = rng.integers(0, 2**62, n_islands)
-    specs = [Spec(parts[k], engine, shares[k], int(seeds[k])) for k in range(1, n_islands)]
+    *seeds, common = rng.integers(0, 2**62, n_islands + 1).tolist()
+    parts = [replace(problem, island=Island(k, n_islands, common)) for k in range(n_islands)]
+    specs = [Spec(parts[k], engine, shares[k], seeds[k]) for k in range(1, n_islands)]
     islands = Archipelago(specs, opened, is_synchronous=budget.max_evaluations is not None)
 
     def of_all(callback: Callback) -> Callback:
