@@ -98,6 +98,8 @@ class Island:
     --------
     >>> [Island(0, 2).shares(n) for n in range(4)], Island().shares(3)
     ([True, False, True, False], True)
+    >>> Island(1, 2).part(4), Island(4, 5).part(3)
+    ((range(1, 4, 2), Island(number=0, of=1, seed=None)), (range(1, 3, 3), Island(number=1, of=2, seed=None)))
     """
 
     number: int = 0
@@ -107,6 +109,14 @@ class Island:
     def shares(self, n: int) -> bool:
         """Whether the n-th piece of work is dealt out to this one."""
         return n % self.of == self.number
+
+    def part(self, n_tasks: int) -> tuple[range, Island]:
+        """Which of some large tasks this island takes, and its place among those that take the same."""
+        n_groups = min(self.of, n_tasks)
+        group = self.number % n_groups
+        return range(group, n_tasks, n_groups), Island(
+            self.number // n_groups, len(range(group, self.of, n_groups)), self.seed
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -109,7 +110,12 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     if roots[0].error > HOPELESS:
         yield from solve(roots[0], effort)
     elementary = small_sums(first_rows(informative, n_rows), y[:n_rows], problem.operators)
-    yield from _in_reduced_problems(roots, elementary if problem.island.number == 0 else iter(()), effort)
+    # What a root is reduced to takes as long to find as to solve: each island has roots of its own.
+    own, island = problem.island.part(len(roots))
+    is_last = problem.island.number == problem.island.of - 1
+    yield from _in_reduced_problems(
+        [roots[k] for k in own], elementary if is_last else iter(()), replace(effort, deal=Deal(island))
+    )
 
 
 def _quotients(
