@@ -1,0 +1,76 @@
+"""A Dask cluster of two worker processes one of which is killed, against one island by itself.
+
+Usage: python -m benchmarks.dask_death [--evaluations 3000] [--seeds 2]
+
+Every island has the same number of evaluations, so the result does not depend on the load. One worker is killed with
+SIGKILL when the islands together have spent a third of theirs; Dask starts another. Fronts are compared at every
+complexity: the least error of an equation that is not more complex. Writes ``results/benchmarks/dask_death.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from distributed import Client, LocalCluster
+
+from benchmarks.guidance_cost import targets
+from benchmarks.run import machine
+from sobolev_novelty import Budget, SymbolicRegressor
+
+RESULT = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "dask_death.json"
+#: Errors that differ by less than this share are equal.
+TOLERANCE = 0.01
+
+
+def front(model: SymbolicRegressor) -> np.ndarray:
+    """Least error of an equation of at most 1, 2, … 60 nodes."""
+    table = model.equations_
+    return np.array([table["loss"][table["complexity"] <= c].min() for c in range(1, 61)])
+
+
+def fitted(X: np.ndarray, y: np.ndarray, seed: int, evaluations: int, client: Client | None) -> tuple[np.ndarray, int]:
+    killed: list[int] = []
+
+    def kill_once(progress: Any) -> bool:
+        if client is not None and not killed and progress.n_evaluations > evaluations:
+            killed.append(next(iter(client.run(os.getpid).values())))
+            os.kill(killed[0], signal.SIGKILL)
+        return False
+
+    total = evaluations if client is None else 3 * evaluations
+    model = SymbolicRegressor(
+        client=client, budget=Budget(max_evaluations=total), random_state=seed, verbose=False
+    ).fit(X, y, callback=kill_once)  # fmt: skip
+    return front(model), len(killed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--evaluations", type=int, default=3000)
+    parser.add_argument("--seeds", type=int, default=2)
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        for name, (X, y) in targets().items():
+            for seed in range(options.seeds):
+                alone, _ = fitted(X, y, seed, options.evaluations, None)
+                cluster_front, n_killed = fitted(X, y, seed, options.evaluations, client)
+                worse = cluster_front > (1.0 + TOLERANCE) * alone
+                better = alone > (1.0 + TOLERANCE) * cluster_front
+                rows.append({"target": name, "seed": seed, "killed": n_killed, "better": int(better.sum()),
+                             "worse": int(worse.sum()), "alone": alone[-1], "cluster": cluster_front[-1]})  # fmt: skip
+                print(rows[-1], flush=True)
+    RESULT.write_text(json.dumps({"machine": machine(), "evaluations": options.evaluations, "runs": rows}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
