@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -133,6 +136,37 @@ def test_a_cluster_of_two_workers_survives_the_death_of_one(tmp_path: Path) -> N
     assert found.counts_["islands"] == 3
     assert found.n_evaluations_ >= 2000
     assert found.score(X, HARD) > alone.score(X, HARD) - 0.05
+
+
+def test_more_islands_than_workers_and_a_worker_that_is_not_replaced_end_all_the_same(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    killed: list[int] = []
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None, local_directory=str(tmp_path)) as cluster,
+        distributed.Client(cluster) as client,
+        contextlib.ExitStack() as processes,
+    ):
+        options = ["--no-nanny", "--nthreads", "1", "--no-dashboard", "--local-directory", str(tmp_path)]
+        command = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, *options]
+        workers = [
+            processes.enter_context(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+            for _ in range(2)
+        ]
+        for worker in workers:
+            processes.callback(worker.kill)
+        client.wait_for_workers(2, timeout=60)
+
+        def kill_once(progress: SearchProgress) -> bool:
+            if not killed and progress.n_evaluations > 500:
+                killed.append(workers[0].pid)
+                workers[0].kill()
+            return False
+
+        found = model(quick(), client=client, islands=4, budget=sn.Budget(max_evaluations=3000))
+        found.fit(X, HARD, callback=kill_once)
+    assert killed
+    assert found.counts_["islands"] == 4
+    assert found.n_evaluations_ >= 2000
 
 
 def test_a_client_that_is_none_is_refused() -> None:

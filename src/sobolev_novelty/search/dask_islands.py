@@ -1,7 +1,8 @@
 """Islands of a search on a Dask cluster, one long task each; reports and replies go through queues of the scheduler.
 
-A task whose worker dies is begun again by the scheduler on another one. The first island keeps what it had reported,
-and tells it the best of that with its next reply.
+A task whose worker dies is begun again by the scheduler on another one, which may have an island already: tasks leave
+the worker's pool of threads, so that none stands in the way of another that it is waiting for. The first island keeps
+what the dead one had reported, and tells its successor the best of that with the next reply.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 from sobolev_novelty.errors import ParameterError, require
 from sobolev_novelty.search.islands import Link, Reply, Report, Spec, serve
 
-#: Seconds between two looks for a report.
-_LOOK = 0.02
+#: Seconds between two looks for a report, between two looks at the cluster, and for which it may be without workers.
+_LOOK, _CHECK, _PATIENCE = 0.02, 1.0, 30.0
 
 
 def opened_on(client: Any) -> Callable[[Spec], Link]:
@@ -33,23 +34,31 @@ class _DaskLink:
 
     def __init__(self, client: Any, spec: Spec) -> None:
         distributed = require("distributed", extra="dask")
-        name = f"sobolev-island-{uuid.uuid4().hex}"
-        self._reports = distributed.Queue(f"{name}-reports", client=client)
-        self._replies = distributed.Queue(f"{name}-replies", client=client)
-        self._task = client.submit(_task, spec, name, pure=False, key=name)
+        self._client, self._distributed = client, distributed
+        self._name = f"sobolev-island-{uuid.uuid4().hex}"
+        self._reports = distributed.Queue(f"{self._name}-reports", client=client)
+        self._replies: Any = None  # of the life that reported last
+        self._task = client.submit(_task, spec, self._name, pure=False, key=self._name)
 
     def receive(self, *, wait: bool) -> Report | None:
         """See :class:`~sobolev_novelty.search.islands.Link`."""
+        had_workers = checked = time.monotonic()
         while True:
             if self._reports.qsize():
-                report: Report = pickle.loads(self._reports.get())  # of our own task
-                return report
+                replies, report = pickle.loads(self._reports.get())  # of our own task
+                self._replies = self._distributed.Queue(replies, client=self._client)
+                return report  # type: ignore[no-any-return]
             if self._task.status in ("error", "cancelled", "lost"):
                 error = self._task.exception(timeout=1) if self._task.status == "error" else None
                 raise EOFError(f"its task is {self._task.status}" if error is None else repr(error))
             if not wait:
                 return None
             time.sleep(_LOOK)  # the scheduler logs a 'get' that ran out of time as an error
+            if time.monotonic() - checked > _CHECK:
+                checked = time.monotonic()
+                had_workers = checked if self._client.scheduler_info()["workers"] else had_workers
+                if checked - had_workers > _PATIENCE:
+                    raise EOFError(f"the cluster has been without workers for {_PATIENCE:g} seconds")
 
     def send(self, reply: Reply) -> None:
         """See :class:`~sobolev_novelty.search.islands.Link`."""
@@ -58,12 +67,16 @@ class _DaskLink:
     def close(self) -> None:
         """See :class:`~sobolev_novelty.search.islands.Link`; a task that runs ends at its next exchange."""
         with contextlib.suppress(Exception):  # the cluster may be gone
-            self._replies.put(pickle.dumps(Reply(must_end=True)))
+            if self._replies is not None:
+                self._replies.put(pickle.dumps(Reply(must_end=True)))
             self._task.cancel()
 
 
 def _task(spec: Spec, name: str) -> None:
     """An island on a worker."""
     distributed = require("distributed", extra="dask")
-    reports, replies = (distributed.Queue(f"{name}-{which}") for which in ("reports", "replies"))
-    serve(spec, lambda report: reports.put(pickle.dumps(report)), lambda: pickle.loads(replies.get()))
+    distributed.secede()
+    # Every life has a queue of its own: what is sent to a dead worker that was waiting for it is lost.
+    own = f"{name}-replies-{uuid.uuid4().hex}"
+    reports, replies = distributed.Queue(f"{name}-reports"), distributed.Queue(own)
+    serve(spec, lambda report: reports.put(pickle.dumps((own, report))), lambda: pickle.loads(replies.get()))
