@@ -1,6 +1,7 @@
 """A Dask cluster of two worker processes one of which is killed, against one island by itself.
 
-Usage: python -m benchmarks.dask_death [--evaluations 3000] [--seeds 2]
+Usage: python -m benchmarks.dask_death [--evaluations 3000] [--seeds 4]
+       python -m benchmarks.dask_death --show    what is stored
 
 Every island has the same number of evaluations, so the result does not depend on the load. One worker is killed with
 SIGKILL when the islands together have spent a third of theirs; Dask starts another. Fronts are compared at every
@@ -50,11 +51,29 @@ def fitted(X: np.ndarray, y: np.ndarray, seed: int, evaluations: int, client: Cl
     return front(model), len(killed)
 
 
+def shown(stored: dict[str, Any]) -> str:
+    """A table of what is stored."""
+    lines = [
+        "| target | seed | complexities at which the cluster is better | worse | least error, one island | cluster |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for row in stored["runs"]:
+        cells = (row["better"], row["worse"], f"{row['alone']:.4f}", f"{row['cluster']:.4f}")
+        lines.append(f"| {row['target']} | {row['seed']} | {' | '.join(map(str, cells))} |")
+    return "\n".join(
+        [*lines, "", f"{stored['evaluations']} evaluations an island; commit {stored['machine']['commit']}."]
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--evaluations", type=int, default=3000)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
+    if options.show:
+        print(shown(json.loads(RESULT.read_text())))
+        return
     rows: list[dict[str, Any]] = []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
@@ -69,7 +88,9 @@ def main() -> None:
                 rows.append({"target": name, "seed": seed, "killed": n_killed, "better": int(better.sum()),
                              "worse": int(worse.sum()), "alone": alone[-1], "cluster": cluster_front[-1]})  # fmt: skip
                 print(rows[-1], flush=True)
-    RESULT.write_text(json.dumps({"machine": machine(), "evaluations": options.evaluations, "runs": rows}, indent=1))
+    RESULT.write_text(
+        json.dumps({"machine": machine(), "evaluations": options.evaluations, "runs": rows}, indent=1) + "\n"
+    )
 
 
 if __name__ == "__main__":
