@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from distributed import Client, LocalCluster
 
 from benchmarks.guidance_cost import targets
 from benchmarks.run import machine
@@ -35,7 +34,7 @@ def front(model: SymbolicRegressor) -> np.ndarray:
     return np.array([table["loss"][table["complexity"] <= c].min() for c in range(1, 61)])
 
 
-def fitted(X: np.ndarray, y: np.ndarray, seed: int, evaluations: int, client: Client | None) -> tuple[np.ndarray, int]:
+def fitted(X: np.ndarray, y: np.ndarray, seed: int, evaluations: int, client: Any) -> tuple[np.ndarray, int]:
     killed: list[int] = []
 
     def kill_once(progress: Any) -> bool:
@@ -74,6 +73,8 @@ def main() -> None:
     if options.show:
         print(shown(json.loads(RESULT.read_text())))
         return
+    from distributed import Client, LocalCluster
+
     rows: list[dict[str, Any]] = []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
