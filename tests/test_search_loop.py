@@ -19,6 +19,7 @@ from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGui
 from sobolev_novelty.search.fits import simple_number
 from sobolev_novelty.search.front import ParetoFront, select, undominated
 from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
+from sobolev_novelty.search.mcts import MCTS
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
 SAMPLE = Sample(X, ("x0", "x1"))
@@ -328,3 +329,13 @@ def test_of_equations_that_spelling_made_equal_one_is_shown():
     ]
     assert undominated(pool) == [0, 1]
     assert undominated([written("x0*x1", 0.5), written("x0", 0.1)]) == [0, 1]  # the chosen one stays
+
+
+def test_a_form_whose_numbers_overflow_is_a_failed_candidate_and_the_search_goes_on() -> None:
+    x = np.linspace(1.0, 2.0, 40)
+    sample = Sample(np.stack([x, x**2]), ("x0", "x1"))
+    guesses = (parse("x0*(1e-300*x1 + 1e300*x0)"), parse("x0*x1"))
+    problem = Problem(sample, 3.0 * x**3, guesses=guesses)
+    result = run(problem, MCTS(), Budget(max_evaluations=50), np.random.default_rng(0))
+    assert result.best is not None
+    assert result.best.nmse < 1e-20

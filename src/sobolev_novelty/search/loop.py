@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.collector import rare_collections
@@ -335,7 +335,8 @@ class _Search:
         valid = [form for form in fresh if self.is_valid(form)]
         if len(valid) < len(fresh):
             self.seen.update((form, failed(form)) for form in fresh if not self.is_valid(form))
-        splits = {form: split_form(form) for form in valid}
+        splits = self.splits(valid)
+        valid = list(splits)
         keys = {form: frozenset(split.terms) for form, split in splits.items()}
         prints = self.fingerprints(splits)
         queue: dict[frozenset[Expression], Expression] = {}
@@ -356,6 +357,16 @@ class _Search:
             if known is not None:
                 self.seen[form] = known if known.form is form else replace(known, form=form)
         return [self.seen[form] for form in proposals if form in self.seen]
+
+    def splits(self, forms: Sequence[Expression]) -> dict[Expression, Form]:
+        """The forms in parts; those whose numbers, multiplied out, no float can hold are failed candidates."""
+        found: dict[Expression, Form] = {}
+        for form in forms:
+            try:
+                found[form] = split_form(form)
+            except ExpressionError:
+                self.seen[form] = failed(form)
+        return found
 
     def shorten(self) -> None:
         """Try what an exact fit looks like with an operator less, until nothing is gained."""
