@@ -257,20 +257,20 @@ def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[st
 
 def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterator[tuple[str, FloatArray, Wrap]]:
     """The target is f(v) times a function of the rest."""
-    with np.errstate(all="ignore"):
-        for power in _STRIPPED_POWERS:
-            name = f"strip {v.expression} {power}"
-            if name not in problem.hopeless and (
-                v.is_positive or (power.is_integer() and (np.abs(v.values) > 1e-9).all())
-            ):
-                yield name, problem.target / v.values**power, _times(problem.wrap, v.expression, power)
-        for function in _STRIPPED_FUNCTIONS:
-            name = f"strip {function} {v.expression}"
-            if function in operators and name not in problem.hopeless:
+    for power in _STRIPPED_POWERS:
+        name = f"strip {v.expression} {power}"
+        if name not in problem.hopeless and (v.is_positive or (power.is_integer() and (np.abs(v.values) > 1e-9).all())):
+            with np.errstate(all="ignore"):
+                left = problem.target / v.values**power
+            yield name, left, _times(problem.wrap, v.expression, power)
+    for function in _STRIPPED_FUNCTIONS:
+        name = f"strip {function} {v.expression}"
+        if function in operators and name not in problem.hopeless:
+            with np.errstate(all="ignore"):
                 factor = OPERATORS[function].value(v.values)
-                if np.isfinite(factor).all() and (np.abs(factor) > 1e-9).all():
-                    wrap = _times(problem.wrap, Expression.of(function, v.expression), 1.0)
-                    yield name, problem.target / factor, wrap
+            if np.isfinite(factor).all() and (np.abs(factor) > 1e-9).all():
+                wrap = _times(problem.wrap, Expression.of(function, v.expression), 1.0)
+                yield name, problem.target / factor, wrap
 
 
 def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[str, Variable, FloatArray, Wrap]]:
@@ -302,12 +302,13 @@ def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Vari
     for p, q in _PAIR_POWERS:
         expression = product([(a.expression, float(p)), (b.expression, float(q))])
         candidates.append((expression, partial(_power_product, a.values, b.values, p, q)))
-    with np.errstate(all="ignore"):
-        for expression, values in candidates:
-            if f"merge {expression}" not in hopeless:
+    for expression, values in candidates:
+        if f"merge {expression}" not in hopeless:
+            # Not around the whole loop: a generator that is left in the middle may be closed in another thread.
+            with np.errstate(all="ignore"):
                 found = values()
-                if np.isfinite(found).all():
-                    yield Variable(expression, found)
+            if np.isfinite(found).all():
+                yield Variable(expression, found)
 
 
 def _power_product(a: FloatArray, b: FloatArray, p: int, q: int) -> FloatArray:
