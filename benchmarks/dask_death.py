@@ -60,7 +60,7 @@ def shown(stored: dict[str, Any]) -> str:
         cells = (row["better"], row["worse"], f"{row['alone']:.4f}", f"{row['cluster']:.4f}")
         lines.append(f"| {row['target']} | {row['seed']} | {' | '.join(map(str, cells))} |")
     return "\n".join(
-        [*lines, "", f"{stored['evaluations']} evaluations an island; commit {stored['machine']['commit']}."]
+        [*lines, "", f"{stored['evaluations']} evaluations per island; commit {stored['machine']['commit']}."]
     )
 
 

@@ -65,6 +65,7 @@ def main() -> None:
         "load": os.getloadavg(),
         "limit": options.limit,
         "slow": SLOW,
+        "named": bool(options.tasks),
         "median": ratio,
         "runs": rows,
     }

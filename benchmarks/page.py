@@ -132,15 +132,16 @@ def _searches(stored: dict[str, Any]) -> str:
 def _islands(stored: dict[str, Any]) -> str:
     slow = [row for row in stored["runs"] if row["one"] > stored["slow"]]
     lost = sum(row["two"] > row["one"] for row in slow)
-    tasks = len({row["task"] for row in slow})
+    tasks = sorted({row["task"] for row in slow})
     return "\n".join([
         "",
         "Time to the exact law, white-box tasks without noise, wall seconds on an idle machine",
         "(`python -m benchmarks.islands`): two islands on two cores against one, over the runs that take one core more",
         f"than {stored['slow']:g} s: median {stored['median']:.2f} x",
-        f"({len(slow)} runs, {tasks} tasks; asked: 1.6 x). In {lost} of them two",
+        f"({len(slow)} runs, {len(tasks)} tasks; asked: 1.6 x). In {lost} of them two",
         "took longer: which island meets a law first is partly chance. A run without the law counts with the limit of",
-        f"{stored['limit']:g} s. Load average {stored['load'][0]:.1f}.",
+        f"{stored['limit']:g} s. Tasks{', named by hand' if stored['named'] else ''}: {', '.join(tasks)}.",
+        f"Load average {stored['load'][0]:.1f}.",
     ]) + "\n"  # fmt: skip
 
 

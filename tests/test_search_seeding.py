@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
 from sobolev_novelty.data import Sample
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import MissingExtraError, ParameterError
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.front import ParetoFront
@@ -100,6 +102,13 @@ def test_a_name_that_is_no_engine_is_refused() -> None:
     assert seeding_engine(None) is None
     with pytest.raises(ParameterError, match="'guesses' must be a list of equations, or the name of an engine"):
         SymbolicRegressor(guesses="x0*x1").fit(X.T, PROBLEM.y)
+
+
+def test_an_engine_whose_package_is_missing_is_refused_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"sobolev-novelty\[transformer\]"):
+        seeding_engine("transformer")
 
 
 class Listener(Engine[State]):

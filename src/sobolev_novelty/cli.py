@@ -267,7 +267,7 @@ def fit(
     engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
     novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
     guesses: Annotated[
-        str | None, typer.Option(help="Engine whose best fits join a search that finds no law itself, as transformer.")
+        str | None, typer.Option(help="Engine whose fits join a search that finds no law itself, such as transformer.")
     ] = None,
     time: Annotated[
         str | None,

@@ -7,6 +7,7 @@ Nothing heavy is imported here: an engine's module is loaded when it is first us
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import ParameterError, require
@@ -24,8 +25,9 @@ ENGINES: dict[str, str | type[Engine[Any]]] = {
     "paper_mcts": "sobolev_novelty.search.paper_mcts:PaperMCTS",
 }
 
-#: Packages that only some engines need, and the extra that brings them.
+#: Packages that only some engines need, and the extra that brings them; engines that need one.
 _EXTRAS = {"torch": "transformer"}
+_NEEDED = {"transformer": "torch"}
 
 
 def engine_names() -> tuple[str, ...]:
@@ -77,6 +79,13 @@ def engine_class(name: str) -> type[Engine[Any]]:
                 require(error.name, extra=_EXTRAS[error.name])
             raise
     return engine
+
+
+def check_installed(name: str) -> None:
+    """Refuse an engine that is asked for later and whose packages are not here; nothing is loaded."""
+    package = _NEEDED.get(name)
+    if package is not None and importlib.util.find_spec(package) is None:
+        require(package, extra=_EXTRAS[package])
 
 
 def engine_named(name: str, **options: Any) -> Engine[Any]:

@@ -18,7 +18,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import Deadline, Problem
 from sobolev_novelty.search.loop import INTERRUPTED, Budget, Callback, SearchProgress, SearchResult, run
-from sobolev_novelty.search.registry import ENGINES, engine_class
+from sobolev_novelty.search.registry import ENGINES, check_installed, engine_class
 
 #: Fits that are handed over, and the share of a budget that finding them may take. An engine's import comes on top.
 N_SEEDS = 20
@@ -35,6 +35,7 @@ def seeding_engine(guesses: Any) -> str | None:
         raise ParameterError(
             f"'guesses' must be a list of equations, or the name of an engine ({', '.join(ENGINES)}). Got '{guesses}'."
         )
+    check_installed(guesses)  # now, and not when a part of the search is done
     return guesses
 
 
