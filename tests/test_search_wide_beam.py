@@ -61,3 +61,12 @@ def test_equal_columns_do_not_stand_together():
     values = alike()[[0, 0, 5, 5, 9]]
     found = WideBeam().search(plain(values), values[0] + values[2], n_terms=3, exact=0.0)
     assert all(len({j // 2 for j in c.columns}) == len(c.columns) for c in found)
+
+
+def test_terms_that_span_less_than_the_size_asked_for():
+    """Two levels of an input leave two independent terms: there is no third one, and nothing to swap."""
+    x = np.tile([0.0, 1.0], 20)
+    values = np.stack([np.ones(40), x, x**2, 1.0 - x, np.exp(x)])
+    target = np.random.default_rng(0).normal(size=40)
+    found = WideBeam().search(plain(values), target, n_terms=5, exact=1e-18)
+    assert {len(c.columns) for c in found} == {1, 2}

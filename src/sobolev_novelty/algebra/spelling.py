@@ -19,8 +19,8 @@ from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS, Operator
 
-_ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _COS, _SQRT = (
-    OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "cos", "sqrt")
+_ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _LOG, _COS, _SQRT = (
+    OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "log", "cos", "sqrt")
 )
 #: Coefficients that differ by less, relatively, are one constant.
 SAME = 1e-13
@@ -55,6 +55,8 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
     '2.5*(x0 + x2 - x1)'
     >>> str(spelled(parse("x2*(x0 - x1)/sqrt(x2**2 - x1**2)"), lambda e: True, {"x2"}))
     '(x0 - x1)/sqrt(1 - square(x1/x2))'
+    >>> str(spelled(parse("3*exp(0.7*log(x0))"), lambda e: True))
+    '3*x0**0.7'
     """
     if expression.complexity > MAX_NODES:
         return expression
@@ -121,6 +123,8 @@ def _rewritten(part: Expression, positive: frozenset[str]) -> Iterator[Expressio
         yield from _with_half_angles(part)
     if head is _DIV:
         yield from _with_exponentials_divided_out(part)
+    if head is _EXP:
+        yield from _as_power(part)
     if head in (_MUL, _DIV) or (isinstance(head, Operator) and head.name in EXPONENTS):
         yield from _with_roots_moved(part, positive)
         yield from _with_sign_in_front(part)
@@ -128,6 +132,14 @@ def _rewritten(part: Expression, positive: frozenset[str]) -> Iterator[Expressio
         divisor = _divisor(part.children[0].head)
         if divisor is not None:
             yield Expression.of("div", part.children[1], divisor)
+
+
+def _as_power(part: Expression) -> Iterator[Expression]:
+    """exp(c·log(u)) as u to the power c."""
+    inner = part.children[0]
+    c, logarithm = inner.children if inner.head is _MUL else (Expression.of(1.0), inner)
+    if isinstance(c.head, float) and logarithm.head is _LOG:
+        yield product([(logarithm.children[0], c.head)])
 
 
 def _divisor(c: float) -> float | None:

@@ -1,8 +1,9 @@
 """Which equation of a front is reported: rules of choice, and baselines that must be beaten.
 
 A rule ranks the candidates; the first that no doubt stands against (:mod:`sobolev_novelty.search.doubt`) is chosen.
-Exact fits (:data:`TRUSTED_NMSE`) are always trusted: the law is found, whatever its poles. A search can explain noise,
-so its equations have to stand against the straight line and the constant on rows that were held out.
+Exact fits (:data:`TRUSTED_NMSE`) are trusted, whatever their poles, where the rows say more than chance could
+(:mod:`sobolev_novelty.search.chance`): the law is found. A search can explain noise, so its equations have to stand
+against the straight line and the constant on rows that were held out.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.search.chance import is_beyond_chance, length, n_numbers
 from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
@@ -52,8 +54,6 @@ NODES_PER_COLUMN = 4
 #: do not repeat the search, so its own error is seen too small. Set by looking at searches on seven small tables of
 #: PMLB (docs/intervals.md has the figures, and those of tables that were not looked at).
 REQUIRED_GAIN = 0.15
-#: Operators that a form chooses from at every second node, with one of the inputs.
-CHOICES = 5
 #: Standard errors by which it must be ahead, row by row.
 CLEAR_LEAD = 3.0
 #: The same for a straight line in fewer inputs than the baseline: its form was not searched for.
@@ -154,7 +154,7 @@ def chosen_index(
         candidate = candidates[index]
         if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
             return order[0]
-        if candidate.nmse < TRUSTED_NMSE or contest.is_best(candidate):
+        if _is_trusted(candidate, rows) or contest.is_best(candidate):
             return index
         if n_lost >= N_CONTESTS or candidate in baselines or doubt(candidate.expression, rows, deadline):
             continue
@@ -162,6 +162,12 @@ def chosen_index(
             return index
         n_lost += 1
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
+
+
+def _is_trusted(candidate: Candidate, rows: Rows) -> bool:
+    """Whether a fit is exact, and by no chance."""
+    is_exact = candidate.nmse < TRUSTED_NMSE
+    return is_exact and is_beyond_chance(candidate.expression, candidate.nmse, len(rows.y), rows.X.shape[1])
 
 
 def by_rank(candidates: Sequence[Candidate]) -> Rule:
@@ -174,7 +180,7 @@ def within_rounding(candidates: Sequence[Candidate], rows: Rows) -> int | None:
 
     R_base does not see the difference between an error of 1e-6 and one of 1e-13, and would take the shorter equation.
     """
-    low = [i for i, candidate in enumerate(candidates) if candidate.nmse < TRUSTED_NMSE]
+    low = [i for i, candidate in enumerate(candidates) if _is_trusted(candidate, rows)]
     # An exact fit says that nothing was rounded: whole numbers that the law gives are not whole by rounding.
     if not low or not rows.loss.is_squared or min(candidates[i].nmse for i in low) < EXACT_NMSE:
         return None
@@ -184,8 +190,7 @@ def within_rounding(candidates: Sequence[Candidate], rows: Rows) -> int | None:
 
 
 def _weight(expression: Expression) -> int:
-    numbers = [c for c in expression.constants if not (c.is_integer() and abs(c) < 10.0)]
-    return expression.complexity + NODES_PER_NUMBER * len(numbers)
+    return expression.complexity + NODES_PER_NUMBER * n_numbers(expression)
 
 
 def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str) -> list[int]:
@@ -220,21 +225,25 @@ def baselines(rows: Rows, max_complexity: int, operators: Collection[str]) -> li
     return [expression for expression in found if expression.complexity <= max(max_complexity, 1)]
 
 
-def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int) -> float:
+def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_found: int = 0) -> float:
     """Share of the error by which an equation must beat a baseline that nobody searched for.
 
     The best of N forms explains a share 2 ln N / n of pure noise in n rows (the look-elsewhere effect). N is the number
-    of forms that were tried, or that there are up to the equation's complexity where those are fewer: about one in
-    :data:`CHOICES` times the inputs for every second node.
+    of forms that were tried, or that there are up to the equation's complexity where those are fewer
+    (:func:`~sobolev_novelty.search.chance.length`). Beside k numbers that were found only n − k rows are left to be
+    met by chance: a share 1 − N^(−2/(n − k)). And where forms are so many that they could meet all of these, a search
+    that goes from good ones to better ones gets there without having tried them all.
 
     Examples
     --------
     >>> round(required_gain(250, 1000, 20, 2), 2), round(required_gain(40, 1000, 20, 2), 2)
     (0.15, 0.35)
-    >>> round(required_gain(40, 1000, 5, 2), 2)
-    0.29
+    >>> round(required_gain(40, 1000, 5, 2), 2), round(required_gain(15, 1000, 20, 2, n_found=9), 4)
+    (0.29, 0.9987)
     """
-    return max(REQUIRED_GAIN, min(0.9, 2.0 * _log_forms(n_tried, complexity, n_inputs) / n_rows))
+    forms, spare = _log_forms(n_tried, complexity, n_inputs), max(n_rows - n_found, 1)
+    reachable = max(forms, length(complexity, n_inputs) - 0.5 * spare)
+    return max(REQUIRED_GAIN, min(0.9, 2.0 * forms / n_rows), -math.expm1(-2.0 * reachable / spare))
 
 
 def required_lead(n_tried: int, complexity: int, n_inputs: int) -> float:
@@ -249,7 +258,7 @@ def required_lead(n_tried: int, complexity: int, n_inputs: int) -> float:
 
 
 def _log_forms(n_tried: int, complexity: int, n_inputs: int) -> float:
-    return min(math.log(max(n_tried, 1)), 0.5 * complexity * math.log(CHOICES * n_inputs))
+    return min(math.log(max(n_tried, 1)), length(complexity, n_inputs))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -299,10 +308,10 @@ class Contest:
             return ahead >= -1.0
         if _is_straight(form):
             return ahead >= SHORT_LINE_LEAD
-        required = required_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1])
+        required = required_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1], n_numbers(form))
         error, base = np.average([squares, self.squares], axis=1, weights=rows.weights)
-        gain = 1.0 - error / base
-        is_ahead = gain >= (required if ahead >= CLEAR_LEAD else 2.0 * required)
+        # Twice the gain where the lead rests on a few rows: of what is required, in logarithms.
+        is_ahead = error <= base * (1.0 - required) ** (1 if ahead >= CLEAR_LEAD else 2)
         if not rows.loss.is_squared:
             is_ahead = ahead >= required_lead(self.n_tried, form.complexity, rows.X.shape[1])
         if not is_ahead:

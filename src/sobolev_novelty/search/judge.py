@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.chance import interpolates
 from sobolev_novelty.search.engine import Candidate, Problem
 from sobolev_novelty.search.fits import Fitted
 from sobolev_novelty.search.front import ParetoFront
@@ -59,10 +60,13 @@ class Judge:
         return self.candidate(form, expression, error)
 
     def candidate(self, form: Expression, expression: Expression, error: float) -> Candidate:
-        """A candidate with this error, at what it costs."""
+        """A candidate with this error, at what it costs; a failed one where it has a number for every row.
+
+        The form of a template is the user's, and none of the search.
+        """
         control = self.problem.control
         cost = control.complexity(expression)
-        if not math.isfinite(error):
+        if not math.isfinite(error) or (control.template is None and interpolates(expression, len(self.problem.y))):
             return failed(form)
         score = base_score(error, cost, len(self.problem.y))
         return Candidate(form, expression, error, score, cost if control.costs else None)

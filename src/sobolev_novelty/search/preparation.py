@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.scoring import merged_rows
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.units import Units
@@ -26,6 +26,8 @@ MAX_ROWS = 2000
 MAX_COLUMNS = 20
 #: Larger tables are sampled before equal rows are merged.
 MAX_MERGED_ROWS = 100_000
+#: Targets that are larger, or vary by less than one over this, have squares that are not finite, or 0.
+LARGEST_TARGET = 1e140
 #: Trees and mutual information take a second or two of a fit, most of it their import.
 SECONDS_FOR_TREES = 6.0
 
@@ -120,6 +122,17 @@ def refuse_several_targets(y: Any) -> None:
         raise ParameterError(
             f"'y' must have one column. Got {shape[1]}. For one equation per column use scikit-learn's "
             "MultiOutputRegressor(SymbolicRegressor(…)).fit(X, y); sobolev_novelty.novelty takes the result."
+        )
+
+
+def refuse_what_has_no_square(y: FloatArray) -> None:
+    """Refuse a target whose squared errors no float can hold."""
+    size = float(np.max(np.abs(y)))
+    spread = float(np.ptp(y)) if size < LARGEST_TARGET else size
+    if spread and not 1.0 / LARGEST_TARGET < spread < LARGEST_TARGET:
+        raise DataError(
+            f"'y' must vary by more than {1.0 / LARGEST_TARGET:g} and less than {LARGEST_TARGET:g}: squares of errors "
+            f"go beyond what floats hold. Got {spread:.3g}. Take it in another unit, as y / {spread:.0e}."
         )
 
 

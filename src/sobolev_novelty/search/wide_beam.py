@@ -97,6 +97,8 @@ class WideBeam:
         for _ in range(n_terms):
             extended = self._extended(sums, columns, inner, terms.kinds)
             sums = extended.best_of_kinds(terms.kinds, self.beam)
+            if not len(sums):  # the terms together span less than that
+                break
             for _ in range(_MAX_SWAPS if sums.shape[1] > 2 else 0):
                 some = sums[:_N_SWAPPED]
                 shorter = np.concatenate([np.delete(some, k, axis=1) for k in range(some.shape[1])])
@@ -105,8 +107,6 @@ class WideBeam:
                 before, sums = sums, extended.best_of_kinds(terms.kinds, self.beam)
                 if np.array_equal(sums[:_N_SWAPPED], before[:_N_SWAPPED]):
                     break
-            if not len(sums):
-                break
             # Inner products lose half of the digits: the order among the best follows from the columns themselves.
             exactly = {tuple(s): _left(columns, tuple(s), len(terms), t) for s in sums[: 4 * self.keep].tolist()}
             best = sorted(exactly, key=lambda places: (exactly[places], places))[: self.keep]

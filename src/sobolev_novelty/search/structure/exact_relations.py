@@ -109,10 +109,12 @@ def _sines(arguments: Sequence[Variable]) -> Dictionary:
 
 def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
     """The sparsest exact sum found by taking columns away, or None where the whole family is not exact."""
-    fine = np.flatnonzero(np.isfinite(dictionary.values).all(axis=1))
+    with np.errstate(all="ignore"):
+        lengths = np.linalg.norm(dictionary.values, axis=1)
+    fine = np.flatnonzero((lengths > 0.0) & (lengths < np.inf))
     if len(fine) > len(t) // 2:
         fine = fine[: len(t) // 2]
-    if not np.ptp(t) > 0.0 or unexplained(dictionary.values[fine], t) > EXACT:
+    if not unexplained(dictionary.values[fine], t) <= EXACT:
         return None
     kept = fine.tolist()
     while len(kept) > 1:
@@ -138,9 +140,10 @@ def fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) ->
 
 
 def unexplained(rows: FloatArray, t: FloatArray) -> float:
-    """Share of the target's variance that least squares on these columns leaves."""
+    """Share of the target's variance that least squares on these columns leaves; ``inf`` where there is none."""
     left = t - least_squares(rows, t) @ rows
-    return float(left @ left) / float(np.sum((t - t.mean()) ** 2))
+    spread = float(np.sum((t - t.mean()) ** 2))
+    return float(left @ left) / spread if spread > 0.0 else np.inf
 
 
 def quotients(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
