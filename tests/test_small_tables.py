@@ -1,4 +1,4 @@
-"""Few rows, groups instead of numbers, odd units: a law, a line or a constant comes back, never a curve through noise."""
+"""Few rows, groups instead of numbers, odd units: a law, a line or a constant comes back, no curve through noise."""
 
 from __future__ import annotations
 
