@@ -76,4 +76,5 @@ def test_what_chance_could_do():
     assert not is_beyond_chance(curve, 1e-30, 4, 1)
     assert not is_beyond_chance(curve, 1e-9, 5, 1)
     assert is_beyond_chance(curve, 1e-9, 9, 1)
-    assert is_beyond_chance(curve, 0.0, 5, 1)
+    assert is_beyond_chance(curve, 0.0, 6, 1)
+    assert not is_beyond_chance(curve, 0.0, 5, 1)

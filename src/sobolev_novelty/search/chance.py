@@ -57,6 +57,8 @@ def length(complexity: int, n_inputs: int) -> float:
 def is_beyond_chance(expression: Expression, nmse: float, n_rows: int, n_inputs: int) -> bool:
     """Whether the rows that the numbers do not account for pay for the length of the form.
 
+    One such row is not enough: it may lie where a term vanishes.
+
     Examples
     --------
     >>> from sobolev_novelty.parsing import parse
@@ -66,4 +68,4 @@ def is_beyond_chance(expression: Expression, nmse: float, n_rows: int, n_inputs:
     """
     spare = n_rows - n_numbers(expression)
     met = 0.5 * math.log(1.0 / max(nmse, 1e-300)) if nmse > 0.0 else math.inf
-    return spare > 0 and spare * met > MARGIN * length(expression.complexity, n_inputs)
+    return spare > 1 and spare * met > MARGIN * length(expression.complexity, n_inputs)
