@@ -55,10 +55,11 @@ def test_groups_instead_of_numbers(seed: int):
     assert np.isfinite(model.predict(table)).all()
 
 
-def test_columns_whose_powers_no_float_can_hold():
+@pytest.mark.parametrize("engine", ["genetic", "mcts"])
+def test_columns_whose_powers_no_float_can_hold(engine: str):
     rng = np.random.default_rng(50)
-    X = np.column_stack([rng.integers(0, 2, 80), rng.normal(size=80), 1e-300 * rng.uniform(size=80)])
-    model = fitted(X, np.exp(X[:, 0]))
+    X = np.column_stack([rng.integers(0, 2, 80), rng.normal(size=80), 1e-307 * rng.uniform(size=80)])
+    model = SymbolicRegressor(engine, budget=Budget(max_evaluations=500), random_state=0).fit(X, np.exp(X[:, 0]))
     assert model.score(X, np.exp(X[:, 0])) > 0.999
 
 

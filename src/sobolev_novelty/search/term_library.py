@@ -23,6 +23,7 @@ from sobolev_novelty.algebra.writing import Writer, product, raised
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import own_operators
+from sobolev_novelty.search.units import HUGE, TINY
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
@@ -190,7 +191,7 @@ def periodic_atoms(
     written = [e for e in (writer.product(m) for m in arguments) if e is not None]
     for expression, u in zip(written, values_on(sample, written), strict=True):
         span = float(np.ptp(u))
-        if not 0.0 < span < np.inf:
+        if not TINY < span < HUGE:
             continue
         c = 2.0 * np.pi / span * CYCLES
         phase = np.outer(c, u)
