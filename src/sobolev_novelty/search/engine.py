@@ -200,6 +200,11 @@ class Problem:
         is_default = self.operators == DEFAULT_OPERATORS
         return tuple(name for name in self.operators if not is_default or name not in SELDOM)
 
+    @property
+    def written_operators(self) -> tuple[str, ...]:
+        """Operators of equations that come back: nobody who names none minds a power."""
+        return (*self.operators, "pow") if self.operators == DEFAULT_OPERATORS else self.operators
+
     def __post_init__(self) -> None:
         unknown = [name for name in self.operators if name not in OPERATORS]
         if unknown:

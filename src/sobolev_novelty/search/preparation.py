@@ -95,6 +95,7 @@ def prepare(
     >>> prepared.sample.X.tolist(), (prepared.weights * 3 / 2).tolist()
     ([[1.0, 2.0]], [1.0, 2.0])
     """
+    _refuse_what_has_no_square(y)
     n_rows = len(y)
     if n_rows > MAX_MERGED_ROWS:
         rows = np.sort(rng.choice(n_rows, MAX_MERGED_ROWS, replace=False))
@@ -125,7 +126,7 @@ def refuse_several_targets(y: Any) -> None:
         )
 
 
-def refuse_what_has_no_square(y: FloatArray) -> None:
+def _refuse_what_has_no_square(y: FloatArray) -> None:
     """Refuse a target whose squared errors no float can hold."""
     size = float(np.max(np.abs(y)))
     spread = float(np.ptp(y)) if size < LARGEST_TARGET else size

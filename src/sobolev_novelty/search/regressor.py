@@ -43,13 +43,7 @@ from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation
 from sobolev_novelty.search.front import ParetoFront, undominated
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
-from sobolev_novelty.search.preparation import (
-    Prepared,
-    checked_weights,
-    prepare,
-    refuse_several_targets,
-    refuse_what_has_no_square,
-)
+from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
@@ -263,7 +257,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         previous = self._previous_guesses() if self.warm_start else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
-        refuse_what_has_no_square(y)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
         memory = self._remembered(X, y, weights)
         if memory.state is None:
@@ -580,8 +573,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
-        # Nobody who names no operators minds a power. What is chosen is written out even when the time is over.
-        words = problem.operators if self.operators is not None else (*problem.operators, "pow")
+        words = problem.written_operators
         written = [c if k and clock.choice.is_over else data.as_written(c, words, limit) for k, c in enumerate(kept)]
         order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
         rows_of = {id(c): i for i, c in enumerate(pool)}
@@ -591,8 +583,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.equations_ = EquationTable(shown)
         self.choose(order.index(0))
         self._leaders_, self._written_ = [c.expression for c in result.leaders], problem.user.written
-        self.n_evaluations_ = result.n_evaluations
-        self.n_novelty_calls_ = result.n_novelty_calls
+        self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
         self.seconds_ = result.seconds
 
