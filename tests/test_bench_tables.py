@@ -229,6 +229,19 @@ def test_an_ablation_is_compared_with_the_full_method(tmp_path) -> None:
     assert rows.loc["mcts+novelty, values only", "paper NMSE"] == 0.0723
 
 
+def test_sn_calls_are_compared_where_neither_run_ended_early(tmp_path) -> None:
+    store = Store(tmp_path / "a.sqlite")
+    reasons = ("The budget of 10 seconds is spent.", "The fit is exact up to rounding.")
+    for method, calls in (("mcts+novelty", 90), ("mcts+novelty, values only", 100)):
+        for k, reason in enumerate(reasons):
+            job = Job(f"t{k}", method, 0)
+            store.claim(job)
+            extra = {"extra": json.dumps({"stop_reason": reason}), "sn_calls": calls if k == 0 else 1}
+            store.finish(job, {"status": "done", "r2_test": 0.9, "complexity": 5, "novelties": "[1.0]", **extra})
+    notes = ablation_table(store.frame()).notes
+    assert "90.0 % of the SN calls of 'mcts+novelty, values only' in the 1 runs" in notes[1]
+
+
 def test_the_command_line_makes_tables_and_figures(store: Store, tmp_path) -> None:
     runner = CliRunner()
     done = runner.invoke(bench_app, ["table", str(store.path), "--kind", "differences"])
