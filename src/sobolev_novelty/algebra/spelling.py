@@ -36,7 +36,12 @@ MAX_DIVISOR = 100
 BARE_ONE = 1.5
 
 
-def spelled(expression: Expression, agrees: Callable[[Expression], bool], positive: Collection[str] = ()) -> Expression:
+def spelled(
+    expression: Expression,
+    agrees: Callable[[Expression], bool],
+    positive: Collection[str] = (),
+    is_late: Callable[[], bool] = lambda: False,
+) -> Expression:
     """The expression as people would write it.
 
     Parameters
@@ -45,6 +50,8 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
         Whether a spelling has the values of the expression.
     positive : collection of str
         Variables that are positive: they may be taken out of roots.
+    is_late : callable
+        Whether time is over: phases are small even then, the rest stays as it is.
 
     Examples
     --------
@@ -64,6 +71,8 @@ def spelled(expression: Expression, agrees: Callable[[Expression], bool], positi
     expression = plain if agrees(plain) else expression
     best, beam, seen, idle = expression, [expression], {expression}, 0
     for _ in range(MAX_STEPS):
+        if is_late():
+            break
         found = dict.fromkeys(e for known in beam for e in _spellings(known, frozenset(positive)))
         fresh = [e for e in found if e not in seen]
         seen.update(fresh)

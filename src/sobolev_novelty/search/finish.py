@@ -198,8 +198,10 @@ class TrainingTable:
                     found[candidate] = shaped
         return [found.get(candidate, candidate) for candidate in candidates]
 
-    def as_written(self, candidate: Candidate, operators: Collection[str], max_complexity: int) -> Candidate:
-        """The candidate in the words of a person, with the same values at the rows."""
+    def as_written(
+        self, candidate: Candidate, operators: Collection[str], max_complexity: int, deadline: Deadline | None = None
+    ) -> Candidate:
+        """The candidate in the words of a person, with the same values at the rows; little of it when time is over."""
         if self.as_found:
             return candidate
         some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
@@ -215,7 +217,8 @@ class TrainingTable:
         allowed = frozenset(operators)
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
         # A fit may have written a difference where only sums are allowed: what is not spelled is respelled even so.
-        for spelling in (spelled(candidate.expression, agrees, positive), candidate.expression):
+        short = spelled(candidate.expression, agrees, positive, lambda: deadline is not None and deadline.is_over)
+        for spelling in (short, candidate.expression):
             found = respelled(spelling, allowed)
             if found is None or not agrees(found):
                 continue

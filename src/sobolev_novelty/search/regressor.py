@@ -573,8 +573,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         )
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
-        words = problem.written_operators
-        written = [c if k and clock.choice.is_over else data.as_written(c, words, limit) for k, c in enumerate(kept)]
+        words, end = problem.written_operators, clock.choice
+        written = [c if k and end.is_over else data.as_written(c, words, limit, end) for k, c in enumerate(kept)]
         order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
         rows_of = {id(c): i for i, c in enumerate(pool)}
         shown = table.iloc[[rows_of[id(kept[i])] for i in order]].reset_index(drop=True)
