@@ -189,7 +189,7 @@ class TrainingTable:
         # A row given twice is one row, and the order of rows must not matter to the last digit.
         rows = (*merged_rows(self.X, self.y, self.weights), self.names)
         for candidate in sorted(candidates, key=lambda candidate: candidate.rank, reverse=True):
-            if deadline.is_over:
+            if deadline.remaining <= SECONDS_PER_ROW * len(self.y):  # about what one of them takes
                 break
             simple = with_simple_constants(candidate.expression, *rows, deadline=deadline)
             if simple != candidate.expression:
