@@ -335,3 +335,16 @@ def test_columns_of_a_wide_table_that_only_chance_speaks_for_are_not_in_its_stra
     line = linear_form(told, 80)
     assert line is not None
     assert {"x7", "x40"} <= set(line.variables) and len(line.variables) <= 4
+
+
+def test_between_the_levels_of_an_input_nobody_asks():
+    """A pole between two grades is none; at a grade, or along an input that has no levels, it is one."""
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.integers(1, 6, 300), rng.integers(0, 2, 300), rng.uniform(0.0, 2.0, 300)])
+    rows = Rows(table, table[:, 2], None, ("grade", "group", "x"))
+    assert not has_pole(parse("1/(grade - 2.5)"), rows)
+    assert not has_pole(parse("1/(grade - 2.5 - 0.1*group)"), rows)
+    assert has_pole(parse("1/(grade - 2)"), rows)
+    assert has_pole(parse("1/(x - 1.5)"), rows)
+    assert not has_pole(parse("x/(grade - 2.5)"), rows)
+    assert has_pole(parse("1/(x - 0.3*grade)"), rows)

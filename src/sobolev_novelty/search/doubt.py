@@ -8,7 +8,8 @@ Notation
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from collections.abc import Mapping
+from itertools import combinations, product
 
 import numpy as np
 
@@ -34,6 +35,8 @@ GENTLE = 1.5
 RUNAWAY = 10.0
 #: Boxes looked at for poles.
 MAX_BOXES = 1000
+#: Combinations of the levels of inputs that are looked at where there is no other input, and beside others.
+MAX_LEVELS, MAX_FIXED = 10_000, 20
 
 
 def doubt(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> str:
@@ -58,17 +61,36 @@ def doubt(expression: Expression, rows: Rows, deadline: Deadline | None = None) 
 def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> bool:
     """Whether a problem is certain within the range of the inputs, or just beyond it.
 
-    Beyond: each input alone, or all of them together, as far as their tails go on. When the time is over the boxes that
-    are left are not looked at.
+    Beyond: each input alone, or all of them together, as far as their tails go on. Of an input with levels only these
+    matter. When the time is over the boxes that are left are not looked at.
     """
+    columns = {name: rows.X[:, rows.names.index(name)] for name in expression.variables}
+    levels = {name: np.unique(x) for name, x in columns.items() if has_levels(x)}
+    if math.prod(map(len, levels.values())) > MAX_LEVELS:
+        levels = {}
+    grid = list(product(*(values.tolist() for values in levels.values())))
+    if levels and len(levels) == len(columns):
+        everywhere = Sample(np.ascontiguousarray(np.array(grid).T), tuple(levels))
+        with np.errstate(all="ignore"):
+            return not np.isfinite(derivatives([expression], everywhere, order=0)).all()
     boxes = [rows.corners(), rows.corners(widened=rows.names, reach=rows.tails)]
-    boxes += [rows.corners(widened=(name,), reach=rows.tails) for name in expression.variables]
-    for box in boxes:
+    boxes += [rows.corners(widened=(name,), reach=rows.tails) for name in expression.variables if name not in levels]
+    for box, values in product(boxes, grid[:: 1 + len(grid) // MAX_FIXED]):
         if deadline is not None and deadline.is_over:
             return False
-        if check_domain(expression, box, max_boxes=MAX_BOXES).answer is Answer.CERTAIN:
+        part = _at(expression, dict(zip(levels, values, strict=True)))
+        if check_domain(part, box, max_boxes=MAX_BOXES).answer is Answer.CERTAIN:
             return True
     return False
+
+
+def _at(expression: Expression, values: Mapping[str, float]) -> Expression:
+    """The expression with numbers in the place of some variables."""
+
+    def leaf(token: float | str) -> Expression:
+        return Expression.of(values.get(token, token) if isinstance(token, str) else token)
+
+    return expression.fold(leaf, lambda op, operands: Expression.of(op, *operands)) if values else expression
 
 
 def effective_rows(c: FloatArray, weights: FloatArray | None = None) -> float:
