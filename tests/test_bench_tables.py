@@ -239,7 +239,8 @@ def test_sn_calls_are_compared_where_neither_run_ended_early(tmp_path) -> None:
             extra = {"extra": json.dumps({"stop_reason": reason}), "sn_calls": calls if k == 0 else 1}
             store.finish(job, {"status": "done", "r2_test": 0.9, "complexity": 5, "novelties": "[1.0]", **extra})
     notes = ablation_table(store.frame()).notes
-    assert "90.0 % of the SN calls of 'mcts+novelty, values only' in the 1 runs" in notes[1]
+    assert "90.0 % of the SN calls of 'mcts+novelty, values only' (paper: 90.7 %)" in notes[1]
+    assert notes[1].endswith("(runs of each: 1).")
 
 
 def test_the_command_line_makes_tables_and_figures(store: Store, tmp_path) -> None:

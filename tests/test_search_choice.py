@@ -338,7 +338,7 @@ def test_columns_of_a_wide_table_that_only_chance_speaks_for_are_not_in_its_stra
 
 
 def test_between_the_levels_of_an_input_nobody_asks():
-    """A pole between two grades is none; at a grade, or along an input that has no levels, it is one."""
+    """A pole between two grades does not count; one at a grade does, and one along an input that has no levels."""
     rng = np.random.default_rng(0)
     table = np.column_stack([rng.integers(1, 6, 300), rng.integers(0, 2, 300), rng.uniform(0.0, 2.0, 300)])
     rows = Rows(table, table[:, 2], None, ("grade", "group", "x"))

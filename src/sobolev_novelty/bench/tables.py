@@ -341,10 +341,14 @@ def _calls_within_a_budget(frame: pd.DataFrame, full: str, ablated: str) -> list
     if not {full, ablated} <= set(calls.columns):
         return []
     both = calls[[full, ablated]].dropna()
-    share = 100.0 * both[full].sum() / both[ablated].sum() if both[ablated].sum() else float("nan")
+    if not both[ablated].sum() > 0.0:
+        return []
+    share = 100.0 * both[full].sum() / both[ablated].sum()
+    own, other = paper_row("ablation", full), paper_row("ablation", ablated)
+    paper = f" (paper: {100.0 * own[1] / other[1]:.1f} %)" if own and other else ""
     return [
-        f"{full}: {share:.1f} % of the SN calls of '{ablated}' in the {len(both)} runs whose budget both used up "
-        "(paper: 90.7 %)."
+        f"{full}: {share:.1f} % of the SN calls of '{ablated}'{paper}, where both used up their budget "
+        f"(runs of each: {len(both)})."
     ]
 
 

@@ -67,5 +67,5 @@ def is_beyond_chance(expression: Expression, nmse: float, n_rows: int, n_inputs:
     (True, False)
     """
     spare = n_rows - n_numbers(expression)
-    met = 0.5 * math.log(1.0 / max(nmse, 1e-300)) if nmse > 0.0 else math.inf
+    met = -0.5 * math.log(nmse) if nmse > 0.0 else math.inf
     return spare > 1 and spare * met > MARGIN * length(expression.complexity, n_inputs)

@@ -165,7 +165,7 @@ def chosen_index(
 
 
 def _is_trusted(candidate: Candidate, rows: Rows) -> bool:
-    """Whether a fit is exact, and by no chance."""
+    """Whether a fit is exact, and not by chance."""
     is_exact = candidate.nmse < TRUSTED_NMSE
     return is_exact and is_beyond_chance(candidate.expression, candidate.nmse, len(rows.y), rows.X.shape[1])
 
