@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 
 import numpy as np
@@ -77,6 +79,19 @@ def test_offset_and_factor_alone_are_forgiven(offset: float, factor: float) -> N
     assert numeric(Expression.of("mul", factor, TRUTH))
 
 
+@pytest.fixture(params=["alone", "forked"])
+def child(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How SymPy is asked: by a fresh interpreter, or by a fork of one that has it."""
+    import sympy  # noqa: F401
+
+    if request.param == "alone":
+        monkeypatch.delitem(sys.modules, "sympy")
+    elif sys.platform != "linux":
+        pytest.skip("Processes are forked on Linux only.")
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("child")
 def test_algebra_agrees_with_srbench_on_rounded_constants() -> None:
     for model, expected in [
         ("1.0002*x0*x1 + x0*sin(x2) + 2.5", True),
@@ -94,12 +109,28 @@ def test_both_verdicts_are_given_with_a_reason() -> None:
     assert "SymPy: the difference is 0" in verdict.note
 
 
+@pytest.mark.usefixtures("child")
 def test_sympy_is_stopped_when_its_time_is_up() -> None:
+    # Minutes of simplification.
+    model = parse("+".join(f"sqrt(x0**{k} + sin(x1*{k}) + log(x2 + x1**{k}))*cos(x0/{k})" for k in range(2, 12)))
     begin = time.monotonic()
-    verdict, reason = symbolic_verdict(parse("x0"), parse("x0"), seconds=0.05)
+    verdict, reason = symbolic_verdict(model, TRUTH, seconds=0.05)
     assert verdict is None
     assert "no answer in 0.05 s" in reason
     assert time.monotonic() - begin < 2.0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Processes are forked on Linux only.")
+def test_a_child_that_fails_or_dies_gives_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sympy  # noqa: F401
+
+    def fails(model: str, truth: str) -> tuple[bool, str]:
+        raise ValueError(f"cannot simplify {model}")
+
+    monkeypatch.setattr(exact, "_answer", fails)
+    assert symbolic_verdict(parse("x0"), TRUTH) == (None, "SymPy failed: ValueError: cannot simplify x0")
+    monkeypatch.setattr(exact, "_answer", lambda model, truth: os._exit(7))
+    assert symbolic_verdict(parse("x0"), TRUTH) == (None, "SymPy failed: exit code 7")
 
 
 def test_protected_operators_do_not_stop_algebra() -> None:

@@ -22,9 +22,12 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import subprocess
 import sys
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
 
 import numpy as np
 
@@ -133,22 +136,64 @@ def snapped(expression: Expression) -> Expression:
 def symbolic_verdict(model: Expression, truth: Expression, seconds: float = ALGEBRA_SECONDS) -> tuple[bool | None, str]:
     """SRBench's check in a child process: verdict and the rule that decided."""
     request = json.dumps({"model": str(model), "truth": str(truth)})
+    # A job of the benchmark was forked with SymPy in it: to fork again costs nothing, to import it anew a second.
+    answered = _forked if sys.platform == "linux" and "sympy" in sys.modules else _alone
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "sobolev_novelty.bench.exact"],
-            input=request,
-            capture_output=True,
-            text=True,
-            timeout=seconds,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        answer = answered(request, seconds)
+    except TimeoutError:
         return None, f"SymPy gave no answer in {seconds:g} s."
+    except ChildProcessError as error:
+        return None, f"SymPy failed: {error}"
+    return bool(answer["verdict"]), str(answer["rule"])
+
+
+def _alone(request: str, seconds: float) -> dict[str, Any]:
+    """The answer of a fresh interpreter."""
+    command = [sys.executable, "-m", "sobolev_novelty.bench.exact"]
+    try:
+        done = subprocess.run(command, input=request, capture_output=True, text=True, timeout=seconds, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise TimeoutError from error
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        return None, f"SymPy failed: {last[0]}"
-    answer = json.loads(done.stdout)
-    return bool(answer["verdict"]), str(answer["rule"])
+        raise ChildProcessError(last[0])
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+def _forked(request: str, seconds: float) -> dict[str, Any]:
+    """The answer of a copy of this process."""
+    fork = multiprocessing.get_context("fork")
+    receiver, sender = fork.Pipe(duplex=False)
+    child = fork.Process(target=_tell_answer, args=(sender, request))
+    child.start()
+    sender.close()
+    try:
+        if not receiver.poll(seconds):
+            raise TimeoutError
+        told: dict[str, Any] = receiver.recv()
+    except EOFError:
+        child.join()
+        raise ChildProcessError(f"exit code {child.exitcode}") from None
+    finally:
+        child.kill()
+        child.join()
+    if "error" in told:
+        raise ChildProcessError(told["error"])
+    return told
+
+
+def _tell_answer(sender: Connection, request: str) -> None:
+    try:
+        sender.send(_answered(request))
+    except Exception as error:
+        sender.send({"error": f"{type(error).__name__}: {error}"})
+
+
+def _answered(request: str) -> dict[str, Any]:
+    asked = json.loads(request)
+    verdict, rule = _answer(asked["model"], asked["truth"])
+    return {"verdict": verdict, "rule": rule}
 
 
 def _answer(model_text: str, truth_text: str) -> tuple[bool, str]:
@@ -176,6 +221,4 @@ def _answer(model_text: str, truth_text: str) -> tuple[bool, str]:
 
 
 if __name__ == "__main__":
-    _request = json.loads(sys.stdin.read())
-    _verdict, _rule = _answer(_request["model"], _request["truth"])
-    sys.stdout.write(json.dumps({"verdict": _verdict, "rule": _rule}))
+    sys.stdout.write(json.dumps(_answered(sys.stdin.read())))
