@@ -46,9 +46,12 @@ def novelty(n_threads: int, order: int = 1) -> list[np.ndarray]:
 
 def pursuit(n_threads: int) -> list[np.ndarray]:
     rng = np.random.default_rng(1)
-    columns = kernels.unit_columns(rng.normal(size=(300, 40)), n_threads=n_threads)
+    left, right = kernels.JoinedColumns.of(rng.normal(size=(300, 40))), rng.uniform(1.0, 2.0, size=(8, 40))
+    logs = kernels.JoinedColumns("mul", right, right, np.arange(8), np.arange(8)[::-1], is_log=True)
+    columns = kernels.unit_columns(kernels.LazyColumns((left, logs)), n_threads=n_threads)
     directions = np.linalg.qr(rng.normal(size=(40, 5)))[0].T
-    return list(kernels.offers(columns, directions, [0, 1, 2, 3, 4], [0, 2, 5], n_top=7, n_threads=n_threads))
+    lengths = kernels.joined_lengths(logs, n_threads=n_threads)
+    return [lengths, *kernels.offers(columns, directions, [0, 1, 2, 3, 4], [0, 2, 5], n_top=7, n_threads=n_threads)]
 
 
 #: By a name; each takes the number of threads and gives arrays.

@@ -49,7 +49,10 @@ def arguments(name: str) -> dict[str, Any]:
             "lengths": zeros(2), "rows": longs(0), "status": zeros(1, dtype=np.int32), "triangles": zeros(4),
             "triangle_offsets": longs(0, 4),
         },
-        "unit_columns": {"values": zeros(3, N), "lengths": zeros(3), "panels": zeros(1, N, PANEL, dtype=np.float32)},
+        "unit_columns": {
+            "left": zeros(3, N), "right": zeros(2, N), "first": longs(0, 2), "second": longs(1, 1), "how": 3,
+            "is_log": False, "begin": 1, "lengths": zeros(3), "panels": zeros(1, N, PANEL, dtype=np.float32),
+        },
         "offers": {
             "panels": zeros(1, N, PANEL, dtype=np.float32), "n_columns": 3, "directions": zeros(2, N, dtype=np.float32),
             "members": longs(0, 1), "offsets": longs(0, 2), "smallest": 0.1, "places": zeros(1, 4, dtype=np.int64),
@@ -61,7 +64,7 @@ def arguments(name: str) -> dict[str, Any]:
 
 FUNCTIONS = ["derivatives", "jacobians", "fit", "novelties", "unit_columns", "offers"]
 ARRAYS = [(name, key) for name in FUNCTIONS for key, value in arguments(name).items() if isinstance(value, np.ndarray)]
-RESULTS = [(name, key) for name, key in ARRAYS if key in OUTPUTS and (name, key) != ("unit_columns", "values")]
+RESULTS = [(name, key) for name, key in ARRAYS if key in OUTPUTS]
 
 
 def call(name: str, changed: dict[str, Any]) -> None:
@@ -82,7 +85,8 @@ def test_an_array_of_another_kind_is_refused_by_name(name: str, key: str) -> Non
     array = arguments(name)[key]
     spread = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), dtype=array.dtype)[..., ::2]
     pairs = np.zeros(array.shape, dtype=[("a", "u1", (array.itemsize,))])
-    missing = ["text"] if key in ("weights", "triangles") else ["text", None]  # those two may be left out
+    may_be_left_out = key in ("weights", "triangles") or (name, key) == ("unit_columns", "panels")
+    missing = ["text"] if may_be_left_out else ["text", None]
     for bad in [*missing, *([spread] if array.size > 1 else [])]:
         with pytest.raises(ValueError, match=f"'{key}' must be a C-contiguous"):
             call(name, {key: bad})
@@ -131,6 +135,14 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ("novelties", "not there", {"members": longs(-1, 0)}),
     ("unit_columns", "'n_threads' must be at least 1", {"n_threads": 0}),
     ("unit_columns", "wrong shape", {"lengths": zeros(2)}),
+    ("unit_columns", "wrong shape", {"begin": -1}),
+    ("unit_columns", "wrong shape", {"begin": 2}),
+    ("unit_columns", "different numbers of rows", {"right": zeros(2, N + 1)}),
+    ("unit_columns", "different lengths", {"first": longs(0)}),
+    ("unit_columns", "not there", {"first": longs(0, 3)}),
+    ("unit_columns", "not there", {"second": longs(-1, 0)}),
+    ("unit_columns", "no way to join", {"how": 4}),
+    ("unit_columns", "no way to join", {"how": -1}),
     *[
         ("unit_columns", "wrong shape", {"panels": zeros(*shape, dtype=np.float32)})
         for shape in ((2, N, PANEL), (1, N + 1, PANEL), (1, N, PANEL // 2))

@@ -10,6 +10,7 @@ from sobolev_novelty import kernels
 from sobolev_novelty.errors import KernelError
 from sobolev_novelty.kernels import numpy_pursuit
 from sobolev_novelty.kernels.backend import native
+from sobolev_novelty.kernels.columns import JOINS
 
 needs_native = pytest.mark.skipif(native() is None, reason="the compiled kernel was not built")
 
@@ -41,7 +42,7 @@ def test_the_compiled_kernel_offers_the_columns_that_numpy_offers(
     values[rng.random(n_columns) < 0.1] = 0.0
     values[rng.random(n_columns) < 0.1, 0] = np.inf
     directions, members, offsets = nodes(rng, n_rows, n_nodes)
-    slow, fast = numpy_pursuit.unit_columns(values), kernels.unit_columns(values, n_threads=n_threads)
+    slow, fast = numpy_pursuit.unit_columns(kernels.lazily(values)), kernels.unit_columns(values, n_threads=n_threads)
     np.testing.assert_allclose(fast.lengths, slow.lengths, rtol=1e-12)
     _, expected = numpy_pursuit.offers(slow, directions, members, offsets, n_top)
     places, gains = kernels.offers(fast, directions, members, offsets, n_top=n_top, n_threads=n_threads)
@@ -52,14 +53,52 @@ def test_the_compiled_kernel_offers_the_columns_that_numpy_offers(
         fresh = 1.0 - np.sum(own[:, 1:] ** 2, axis=1)
         if (np.abs(fresh - numpy_pursuit.MIN_FRESH) < 1e-5).any():
             continue
-        np.testing.assert_allclose(gains[c], expected[c], rtol=1e-3, atol=1e-6)
+        rtol = 1e-6 / fresh[fresh > numpy_pursuit.MIN_FRESH].min(initial=1e-3)
+        np.testing.assert_allclose(gains[c], expected[c], rtol=rtol, atol=1e-6)
         assert (np.diff(gains[c]) <= 0.0).all()
         exact = np.where(
             fresh > numpy_pursuit.MIN_FRESH, own[:, 0] ** 2 / np.maximum(fresh, numpy_pursuit.MIN_FRESH), 0.0
         )
         chosen = places[c][places[c] >= 0]
         assert len(set(chosen.tolist())) == len(chosen)
-        np.testing.assert_allclose(exact[chosen], gains[c][: len(chosen)], rtol=1e-3, atol=1e-6)
+        np.testing.assert_allclose(exact[chosen], gains[c][: len(chosen)], rtol=rtol, atol=1e-6)
+
+
+def lists(rng: np.random.Generator, n_rows: int) -> kernels.LazyColumns:
+    """Columns joined in every way, some of them near zero, huge or not finite."""
+    left, right = (rng.normal(size=(n, n_rows)) * 10.0 ** rng.uniform(-3, 3, size=(n, 1)) for n in (11, 17))
+    left[3, 0], left[4, -1], right[5, 0], right[6, 0] = 0.0, np.inf, 1e-13, np.nan
+    left[7], left[8] = 1e-170, 1e200
+    parts = []
+    for how, is_log in [(how, is_log) for how in JOINS for is_log in (False, True)]:
+        first, second = rng.integers(0, 11, 45), rng.integers(0, 17, 45)
+        parts.append(kernels.JoinedColumns(how, left, right, first, second, is_log=is_log))
+    return kernels.LazyColumns((*parts, parts[0].chosen(np.arange(0))))
+
+
+@needs_native
+@given(st.integers(0, 10**6), st.integers(1, 150), st.integers(1, 3))
+def test_columns_are_joined_and_scaled_as_numpy_does(seed: int, n_rows: int, n_threads: int) -> None:
+    columns = lists(np.random.default_rng(seed), n_rows)
+    slow, fast = numpy_pursuit.unit_columns(columns), kernels.unit_columns(columns, n_threads=n_threads)
+    np.testing.assert_allclose(fast.lengths, slow.lengths, rtol=1e-12)
+    rows = fast.single.transpose(0, 2, 1).reshape(-1, n_rows)
+    np.testing.assert_allclose(rows[: len(columns)], slow.single, rtol=1e-6, atol=1e-7)
+    assert not rows[len(columns) :].any()
+    for start, part in columns.placed():
+        own = kernels.joined_lengths(part, n_threads=n_threads)
+        np.testing.assert_array_equal(own, fast.lengths[start : start + len(part)])
+
+
+def test_lazy_columns_are_indexed_as_a_matrix() -> None:
+    columns = lists(np.random.default_rng(0), 20)
+    with np.errstate(all="ignore"):
+        whole = np.concatenate([part.values() for part in columns.parts])
+    assert columns.shape == whole.shape == (360, 20)
+    for part in (slice(None), slice(40, 200), slice(350, 999), slice(5, 5), slice(100, 50)):
+        np.testing.assert_array_equal(columns[part], whole[part])
+    np.testing.assert_array_equal(columns[[0, 359, 45]], whole[[0, 359, 45]])
+    np.testing.assert_array_equal(columns[314], whole[314])
 
 
 @needs_native

@@ -66,7 +66,7 @@ def test_distinct_keeps_one_column_a_direction() -> None:
 
 
 @pytest.mark.parametrize(("n_left", "n_right", "n"), [(7, 300, 2100), (300, 7, 2100), (40, 40, 1001), (3, 2, 99)])
-def test_pairs_made_block_by_block_are_the_products_of_all_columns(n_left: int, n_right: int, n: int) -> None:
+def test_pairs_are_the_products_of_all_columns(n_left: int, n_right: int, n: int) -> None:
     left, right = RNG.normal(size=(n_left, 400)), RNG.normal(size=(n_right, 400))
     letters = [Expression.of(f"x{k}") for k in range(300)]
     made = joined([Pairs("mul", listed(left, letters), listed(right, letters), n)])

@@ -16,6 +16,7 @@ from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
 from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
 from sobolev_novelty.kernels.backend import Backend, backend, native
+from sobolev_novelty.kernels.columns import JoinedColumns, LazyColumns, lazily
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
 from sobolev_novelty.kernels.numpy_novelty import Novelties, fill_in, no_novelties
@@ -27,6 +28,8 @@ __all__ = [
     "Backend",
     "FitStatus",
     "Fits",
+    "JoinedColumns",
+    "LazyColumns",
     "Novelties",
     "Programs",
     "UnitColumns",
@@ -36,6 +39,8 @@ __all__ = [
     "fill_in",
     "fit",
     "jacobians",
+    "joined_lengths",
+    "lazily",
     "no_novelties",
     "novelties",
     "offers",
@@ -184,13 +189,21 @@ def novelties(
     return numpy_novelty.novelties(programs, index, starts, X, factors, geometry, with_triangles)
 
 
-def unit_columns(values: npt.ArrayLike, *, n_threads: int = 1) -> UnitColumns:
+def unit_columns(values: npt.ArrayLike | LazyColumns, *, n_threads: int = 1) -> UnitColumns:
     """The columns of a matrix of shape (n_columns, n_rows), scaled to unit length for :func:`offers`."""
-    values, n_threads = np.ascontiguousarray(values, dtype=np.float64), check_threads(n_threads)
-    module = native()
+    lazy = values if isinstance(values, LazyColumns) else lazily(np.ascontiguousarray(values, dtype=np.float64))
+    n_threads, module = check_threads(n_threads), native()
     if module is not None:
-        return native_kernel.unit_columns(module, values, n_threads)
-    return numpy_pursuit.unit_columns(values)
+        return native_kernel.unit_columns(module, lazy, n_threads)
+    return numpy_pursuit.unit_columns(lazy)
+
+
+def joined_lengths(columns: JoinedColumns, *, n_threads: int = 1) -> FloatArray:
+    """Lengths of columns that are not written down."""
+    n_threads, module = check_threads(n_threads), native()
+    if module is not None:
+        return native_kernel.joined_lengths(module, columns, n_threads)
+    return numpy_pursuit.joined_lengths(columns)
 
 
 def offers(

@@ -12,6 +12,7 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import KernelError
 from sobolev_novelty.geometry import CONSTANT_SHARE, MIN_ROWS, Geometry, n_derivative_rows
 from sobolev_novelty.kernels.backend import level
+from sobolev_novelty.kernels.columns import JOINS, JoinedColumns, LazyColumns
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
 from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns, no_offers
@@ -100,12 +101,31 @@ def novelties(
     return found
 
 
-def unit_columns(module: ModuleType, values: FloatArray, n_threads: int) -> UnitColumns:
+def unit_columns(module: ModuleType, columns: LazyColumns, n_threads: int) -> UnitColumns:
     """Columns scaled to unit length, in the panels of pursuit.c."""
-    lengths = np.empty(len(values))
-    panels = np.empty((-(-len(values) // PANEL), values.shape[1], PANEL), dtype=np.float32)
-    _call(module.unit_columns, values, lengths, panels, n_threads, level())
-    return UnitColumns(values, lengths, panels)
+    n_columns, n_rows = columns.shape
+    lengths = np.empty(n_columns)
+    panels = np.empty((-(-n_columns // PANEL), n_rows, PANEL), dtype=np.float32)
+    panels[-1:] = 0.0  # the last one need not be full
+    for start, part in columns.placed():
+        _scale(module, part, start, lengths, panels, n_threads)
+    return UnitColumns(columns, lengths, panels)
+
+
+def joined_lengths(module: ModuleType, columns: JoinedColumns, n_threads: int) -> FloatArray:
+    """Lengths of columns that are not written down."""
+    lengths = np.empty(len(columns))
+    _scale(module, columns, 0, lengths, None, n_threads)
+    return lengths
+
+
+def _scale(
+    module: ModuleType, part: JoinedColumns, begin: int, lengths: FloatArray, panels: SingleArray | None, n_threads: int
+) -> None:
+    matrices = (np.ascontiguousarray(matrix, dtype=np.float64) for matrix in (part.left, part.right))
+    places = (np.ascontiguousarray(index, dtype=np.int64) for index in (part.first, part.second))
+    how = JOINS.index(part.how)
+    _call(module.unit_columns, *matrices, *places, how, part.is_log, begin, lengths, panels, n_threads, level())
 
 
 def offers(

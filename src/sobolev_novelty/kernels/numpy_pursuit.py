@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.kernels.columns import JoinedColumns, LazyColumns
 from sobolev_novelty.kernels.program import OffsetArray
 
 SingleArray = npt.NDArray[np.float32]
@@ -32,13 +33,13 @@ class UnitColumns:
 
     Parameters
     ----------
-    values : ndarray of shape (n_columns, n_rows)
+    values : LazyColumns
     lengths : ndarray of shape (n_columns,)
     single : float32 array
         In the layout of the kernel in use; zeros in place of a column that has no length.
     """
 
-    values: FloatArray
+    values: LazyColumns
     lengths: FloatArray
     single: SingleArray
 
@@ -51,14 +52,28 @@ class UnitColumns:
         return np.asarray(self.values[j] / self.lengths[j])
 
 
-def unit_columns(values: FloatArray) -> UnitColumns:
-    """The columns of a matrix of shape (n_columns, n_rows), scaled."""
+def unit_columns(columns: LazyColumns) -> UnitColumns:
+    """The columns, scaled."""
+    lengths, parts = np.empty(len(columns)), []
+    for start, part in columns.placed():
+        values = part.values()
+        own = lengths[start : start + len(part)] = _lengths(values)
+        with np.errstate(all="ignore"):
+            factors = 1.0 / own
+            single = (values * factors[:, None]).astype(np.float32)
+        single[~(np.isfinite(own) & np.isfinite(factors))] = 0.0
+        parts.append(single)
+    return UnitColumns(columns, lengths, np.concatenate(parts))
+
+
+def joined_lengths(columns: JoinedColumns) -> FloatArray:
+    """Their lengths."""
+    return _lengths(columns.values())
+
+
+def _lengths(values: FloatArray) -> FloatArray:
     with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
-        usable = (lengths > 0.0) & (lengths < np.inf)
-        single = (values / np.where(usable, lengths, 1.0)[:, None]).astype(np.float32)
-    single[~usable] = 0.0
-    return UnitColumns(values, lengths, single)
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values)))
 
 
 def offers(

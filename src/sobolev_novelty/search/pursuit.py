@@ -18,7 +18,7 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import MIN_FRESH, UnitColumns, offers, unit_columns
+from sobolev_novelty.kernels import MIN_FRESH, LazyColumns, UnitColumns, offers, unit_columns
 
 #: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
@@ -163,7 +163,7 @@ class _Visited:
 
 
 def pursue(
-    columns: FloatArray | UnitColumns,
+    columns: FloatArray | LazyColumns | UnitColumns,
     target: FloatArray,
     *,
     n_terms: int,
@@ -178,7 +178,7 @@ def pursue(
 
     Parameters
     ----------
-    columns : ndarray of shape (n_columns, n_rows), or UnitColumns
+    columns : ndarray of shape (n_columns, n_rows), LazyColumns or UnitColumns
         Need not be normalised; columns that are zero or not finite are never chosen. For several targets scale them
         once (:func:`sobolev_novelty.kernels.unit_columns`).
     start : sequence of int

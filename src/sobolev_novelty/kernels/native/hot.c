@@ -17,5 +17,5 @@
 #include "hot_second.h"
 
 const Hot ISA(hot) = {TEXT(SOBOLEV_ISA), values,       gradient,    second,      ISA(gram),
-                      ISA(dot),          ISA(axpy),    ISA(scale),  ISA(absorb), ISA(inner),
-                      ISA(gains)};
+                      ISA(dot),          ISA(axpy),    ISA(scale),  ISA(absorb), ISA(join),
+                      ISA(pack),         ISA(inner),   ISA(gains)};

@@ -14,6 +14,8 @@ double ISA(dot)(const double *, const double *, int64_t);
 void ISA(axpy)(double, const double *, double *, int64_t);
 void ISA(scale)(double *, const double *, int64_t);
 void ISA(absorb)(double *, double *, int64_t, int64_t, int32_t);
+int ISA(join)(const double *, const double *, int64_t, int, int, double *);
+void ISA(pack)(const double *, const double *, int64_t, int64_t, int64_t, float *);
 void ISA(inner)(const float *, const float *, int64_t, int64_t, float *);
 void ISA(gains)(const float *, const int64_t *, int64_t, float, float *);
 #endif

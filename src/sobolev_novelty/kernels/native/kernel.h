@@ -20,6 +20,8 @@
 /* Pursuit: columns side by side in a panel, and directions side by side. */
 #define PANEL 32
 #define GROUP 6
+/* How two columns are joined; numpy_pursuit.py gives the names in this order. */
+enum { JOIN_LEFT, JOIN_ADD, JOIN_SUB, JOIN_MUL, N_JOINS };
 /* Terms and free constants of one candidate, together. */
 #define MAX_COLUMNS 4096
 
@@ -110,7 +112,10 @@ typedef struct {
     void (*scale)(double *, const double *, int64_t n); /* x *= w */
     /* One Householder sweep over [R; B]: R (m x m, row-major, upper) takes up the n rows of the m columns of B. */
     void (*absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m);
-    /* Pursuit: inner products of a panel with n_groups * GROUP directions, and the gains that follow from some of them. */
+    /* Pursuit: the column a joined with b, or the logarithm of its size, and whether there is one; columns of n_rows times their
+     * factors into a panel, from place k on; inner products of a panel with n_groups * GROUP directions, and the gains that follow from some of them. */
+    int (*join)(const double *a, const double *b, int64_t n, int how, int is_log, double *out);
+    void (*pack)(const double *columns, const double *factors, int64_t n_columns, int64_t n_rows, int64_t k, float *panel);
     void (*inner)(const float *panel, const float *directions, int64_t n_rows, int64_t n_groups, float *out);
     void (*gains)(const float *inner, const int64_t *members, int64_t n_members, float smallest, float *out);
 } Hot;
@@ -233,8 +238,17 @@ int novelties(const Call *, const NoveltyJob *);
 /* pursuit.c */
 /* Lengths of the columns, and the columns divided by them as panels, (ceil(n_columns / PANEL), n_rows, PANEL); zeros in place of
  * those without a length, and after the last one. */
-int unit_columns(const Hot *, const double *values, int64_t n_columns, int64_t n_rows, double *lengths, float *panels,
-                 int n_threads);
+typedef struct {
+    const Hot *hot;
+    const double *left, *right;    /* (any, n_rows) */
+    const int64_t *first, *second; /* (n_columns): which of left and of right each column joins */
+    int64_t n_columns, n_rows, begin; /* begin: the place of the first of them in lengths and panels */
+    int how, is_log;
+    double *lengths;
+    float *panels; /* NULL where only the lengths are wanted */
+    int n_threads;
+} UnitJob;
+int unit_columns(const UnitJob *);
 typedef struct {
     const Hot *hot;
     const float *panels, *directions; /* directions: (n_directions, n_rows) */

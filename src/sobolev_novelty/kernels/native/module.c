@@ -290,22 +290,44 @@ static int threads_within(int n_threads) {
     return n_threads < MAX_THREADS ? n_threads : MAX_THREADS;
 }
 
-/* unit_columns(values, lengths, panels, threads, level) */
+static int is_within(const int64_t *places, Py_ssize_t n, Py_ssize_t size) {
+    for (Py_ssize_t k = 0; k < n; k++)
+        if (places[k] < 0 || places[k] >= size) return 0;
+    return 1;
+}
+
+/* unit_columns(left, right, first, second, how, is_log, begin, lengths, panels or None, threads, level) */
 static PyObject *py_unit_columns(PyObject *self, PyObject *args) {
-    PyObject *values, *lengths, *panels;
+    PyObject *left, *right, *first, *second, *lengths, *panels;
     int n_threads, level, result = 0;
+    Py_ssize_t begin;
     Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
     Prepared prepared = {0};
+    UnitJob job = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OOOii", &values, &lengths, &panels, &n_threads, &level)) return NULL;
-    Py_buffer *vv = DOUBLES(values, "values", 2, 0), *vl = vv ? DOUBLES(lengths, "lengths", 1, 1) : NULL;
-    Py_buffer *vp = vl ? FLOATS(panels, "panels", 3, 1) : NULL;
-    if (vp && (vl->shape[0] != vv->shape[0] || vp->shape[0] != (vv->shape[0] + PANEL - 1) / PANEL || vp->shape[1] != vv->shape[1] ||
-               vp->shape[2] != PANEL))
-        refuse("'lengths' or 'panels' has the wrong shape.");
-    n_threads = threads_within(n_threads);
-    if (vp && !PyErr_Occurred()) {
-        WITHOUT_THE_GIL(result = unit_columns(hot_select(level), vv->buf, vv->shape[0], vv->shape[1], vl->buf, vp->buf, n_threads));
+    if (!PyArg_ParseTuple(args, "OOOOipnOOii", &left, &right, &first, &second, &job.how, &job.is_log, &begin, &lengths, &panels,
+                          &n_threads, &level))
+        return NULL;
+    Py_buffer *va = DOUBLES(left, "left", 2, 0), *vb = va ? DOUBLES(right, "right", 2, 0) : NULL;
+    Py_buffer *vi = vb ? LONGS(first, "first", 0) : NULL, *vj = vi ? LONGS(second, "second", 0) : NULL;
+    Py_buffer *vl = vj ? DOUBLES(lengths, "lengths", 1, 1) : NULL;
+    Py_buffer *vp = vl && panels != Py_None ? FLOATS(panels, "panels", 3, 1) : NULL;
+    const int64_t *i = vl && !PyErr_Occurred() ? copy_of(buffers, vi) : NULL, *j = i ? copy_of(buffers, vj) : NULL;
+    job.n_threads = threads_within(n_threads);
+    if (!j || PyErr_Occurred()) return finish(&prepared, buffers, 0);
+    job.n_columns = vi->shape[0], job.n_rows = va->shape[1], job.begin = begin;
+    if (vb->shape[1] != va->shape[1]) refuse("'left' and 'right' have different numbers of rows.");
+    else if (vj->shape[0] != job.n_columns) refuse("'first' and 'second' have different lengths.");
+    else if (!is_within(i, job.n_columns, va->shape[0]) || !is_within(j, job.n_columns, vb->shape[0]))
+        refuse("'first' or 'second' names a column that is not there.");
+    else if (job.how < 0 || job.how >= N_JOINS) refuse("'how' names no way to join columns.");
+    else if (begin < 0 || begin > vl->shape[0] - job.n_columns) refuse("'lengths' has the wrong shape.");
+    else if (vp && (vp->shape[0] != (vl->shape[0] + PANEL - 1) / PANEL || vp->shape[1] != job.n_rows || vp->shape[2] != PANEL))
+        refuse("'panels' has the wrong shape.");
+    if (!PyErr_Occurred()) {
+        job.hot = hot_select(level), job.left = va->buf, job.right = vb->buf, job.first = i, job.second = j;
+        job.lengths = vl->buf, job.panels = vp ? vp->buf : NULL;
+        WITHOUT_THE_GIL(result = unit_columns(&job));
     }
     return finish(&prepared, buffers, result);
 }

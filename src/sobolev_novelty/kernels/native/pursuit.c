@@ -1,4 +1,4 @@
-/* Matching pursuit: columns scaled to unit length and laid out in panels, and the columns that would explain most beside given
+/* Matching pursuit: columns joined from those of two matrices, scaled to unit length and laid out in panels, and the columns that would explain most beside given
  * ones. numpy_pursuit.py defines both. */
 #include <math.h>
 #include <stdatomic.h>
@@ -9,39 +9,33 @@
 
 #define TASKS_PER_THREAD 4
 
-static void *enter_nothing(void *context) { return context; }
-static void leave_nothing(void *own) { (void)own; }
-
-typedef struct {
-    const Hot *hot;
-    const double *values;
-    int64_t n_columns, n_rows;
-    double *lengths;
-    float *panels;
-} UnitJob;
-
-static void unit_task(void *context, void *own, int64_t p) {
-    UnitJob *job = context;
-    int64_t n = job->n_rows;
-    float *panel = job->panels + p * n * PANEL;
-    (void)own;
-    for (int64_t k = 0; k < PANEL; k++) {
-        int64_t j = p * PANEL + k;
-        const double *column = job->values + j * n;
-        double length = j < job->n_columns ? sqrt(job->hot->dot(column, column, n)) : 0.0;
-        if (j < job->n_columns) job->lengths[j] = length;
-        if (isfinite(length) && length > 0.0)
-            for (int64_t i = 0; i < n; i++) panel[i * PANEL + k] = (float)(column[i] / length);
-        else
-            for (int64_t i = 0; i < n; i++) panel[i * PANEL + k] = 0.0f;
-    }
+static void *enter_unit(void *context) {
+    const UnitJob *job = context;
+    return malloc((size_t)(job->n_rows * PANEL + 1) * sizeof(double));
 }
 
-int unit_columns(const Hot *hot, const double *values, int64_t n_columns, int64_t n_rows, double *lengths, float *panels,
-                 int n_threads) {
-    UnitJob job = {hot, values, n_columns, n_rows, lengths, panels};
-    Work work = {enter_nothing, unit_task, leave_nothing};
-    return run_parallel(&work, &job, (n_columns + PANEL - 1) / PANEL, n_threads);
+/* The columns of one panel. */
+static void unit_task(void *context, void *own, int64_t task) {
+    const UnitJob *job = context;
+    int64_t n = job->n_rows, start = (job->begin / PANEL + task) * PANEL, last = job->begin + job->n_columns;
+    int64_t from = start > job->begin ? start : job->begin, to = start + PANEL < last ? start + PANEL : last;
+    double *columns = own, factors[PANEL];
+    for (int64_t place = from; place < to; place++) {
+        int64_t k = place - job->begin;
+        double *column = columns + (place - from) * n;
+        int is_there = job->hot->join(job->left + job->first[k] * n, job->right + job->second[k] * n, n, job->how, job->is_log, column);
+        double length = is_there ? sqrt(job->hot->dot(column, column, n)) : 0.0, factor = 1.0 / length;
+        job->lengths[place] = length;
+        factors[place - from] = isfinite(length) && isfinite(factor) ? factor : 0.0;
+    }
+    if (job->panels) job->hot->pack(columns, factors, to - from, n, from - start, job->panels + start * n);
+}
+
+int unit_columns(const UnitJob *job) {
+    if (!job->n_columns) return 0;
+    int64_t n_panels = (job->begin + job->n_columns - 1) / PANEL - job->begin / PANEL + 1;
+    Work work = {enter_unit, unit_task, free};
+    return run_parallel(&work, (void *)job, n_panels, job->n_threads);
 }
 
 typedef struct {

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,13 +21,11 @@ from sobolev_novelty.algebra.outer import BOSE, INSIDE, LOG1P, ROOT1P, SATURATIO
 from sobolev_novelty.algebra.writing import ONE, multiplied, product, respelled, scaled
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import JoinedColumns, LazyColumns, joined_lengths
 
 #: Index of a column -> its expression.
 Recipe = Callable[[int], Expression]
 Places = npt.NDArray[np.intp]
-
-#: Numbers of columns that are worked on together: half a megabyte.
-_BLOCK = 1 << 16
 
 #: Functions of one argument a dictionary may use, if the problem's operators allow them.
 UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
@@ -71,21 +69,38 @@ class Dictionary:
         """Rows of every column."""
         return int(self.values.shape[1])
 
-    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
-        """The columns, a few at a time so that they stay in the cache, each time with the index of the first."""
-        step = max(1, _BLOCK // max(1, self.n_rows))
-        return ((start, self.values[start : start + step]) for start in range(0, len(self), step))
-
     def head(self, n: int) -> Dictionary:
         """The first ``n`` columns at most."""
         return self if len(self) <= n else Dictionary(self.values[:n], self.expression)
 
+    @property
+    def columns(self) -> JoinedColumns:
+        """What its columns are made of."""
+        return JoinedColumns.of(self.values)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LazyDictionary:
+    """A dictionary whose columns are computed when they are asked for: most never are, once they have been screened."""
+
+    values: LazyColumns
+    expression: Recipe
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def head(self, n: int) -> Dictionary:
+        """The first ``n`` columns at most."""
+        return Dictionary(self.values[:n], self.expression)
+
+    def dense(self) -> Dictionary:
+        """All columns."""
+        return self.head(len(self))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pairs:
-    """Every column of one dictionary with every one of another, not yet computed.
-
-    Most of them repeat others, and all of them together do not fit into the cache.
+    """Every column of one dictionary with every one of another, not yet computed: most of them repeat others.
 
     Parameters
     ----------
@@ -110,14 +125,11 @@ class Pairs:
         """Rows of every column."""
         return self.left.n_rows
 
-    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
-        """The columns, a few at a time, each time with the index of the first."""
-        step = max(1, _BLOCK // max(1, self.right.values.size))
-        join, width = _JOINS[self.name], len(self.right)
-        with np.errstate(all="ignore"):
-            for start in range(0, len(self), max(1, step * width)):
-                rows = self.left.values[start // width : start // width + step, None, :]
-                yield start, join(rows, self.right.values).reshape(-1, self.n_rows)[: len(self) - start]
+    @property
+    def columns(self) -> JoinedColumns:
+        """What its columns are made of."""
+        first, second = np.divmod(np.arange(len(self)), max(1, len(self.right)))
+        return JoinedColumns(self.name, self.left.values, self.right.values, first, second)
 
     def expression(self, j: int) -> Expression:
         """How to write a column down."""
@@ -125,18 +137,15 @@ class Pairs:
         return multiplied(first, second) if self.name == "mul" else Expression.of(self.name, first, second)
 
 
-_JOINS: dict[str, np.ufunc] = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
-
-
 def joined(parts: Sequence[Dictionary | Pairs]) -> Dictionary:
     """All columns, one dictionary after the other."""
-    values = np.empty((sum(map(len, parts)), parts[0].n_rows))
-    end = 0
-    for part in parts:
-        for _, found in part.blocks():
-            begin, end = end, end + len(found)
-            values[begin:end] = found
-    return Dictionary(values, one_after_the_other(parts))
+    values = [part.columns.values() if isinstance(part, Pairs) else part.values for part in parts]
+    return Dictionary(np.concatenate(values), one_after_the_other(parts))
+
+
+def chained(parts: Sequence[Dictionary | Pairs]) -> LazyDictionary:
+    """The same, not yet computed."""
+    return LazyDictionary(LazyColumns(tuple(part.columns for part in parts)), one_after_the_other(parts))
 
 
 def one_after_the_other(parts: Sequence[Dictionary | Pairs]) -> Recipe:
@@ -281,11 +290,13 @@ def _images(base: Dictionary, template: Expression) -> Dictionary:
     return Dictionary(value_at(template, base.values), lambda j: filled(template, write(j)))
 
 
-def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 40_000) -> Dictionary:
+def additive_dictionary(
+    variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 40_000
+) -> LazyDictionary:
     """Columns for sums: 1, monomials, functions of arguments, and products of the two."""
     d = len(variables)
     scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
-    inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales))
+    inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales)).dense()
     small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3, limit=120)
     whole: list[Dictionary | Pairs] = [constant(variables), monomials(variables, limit=2500), inner]
     whole.append(products(small, inner, limit=limit))
@@ -294,14 +305,14 @@ def additive_dictionary(variables: Sequence[Variable], operators: Sequence[str],
     return distinct(*whole)
 
 
-def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> Dictionary:
+def simple_dictionary(variables: Sequence[Variable], functions_used: Sequence[str]) -> LazyDictionary:
     """The simplest columns for sums, with one family of functions: greed errs less often among few."""
     monos = monomials(variables, max_total=2, limit=80)
-    inner = distinct(functions(arguments(variables, limit=12), functions_used))
+    inner = distinct(functions(arguments(variables, limit=12), functions_used)).dense()
     return distinct(constant(variables), monos, inner, products(monos, inner, limit=4000))
 
 
-def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
+def algebraic_factors(variables: Sequence[Variable]) -> LazyDictionary:
     """Columns for products: q + p and q − p for monomials p, q without a common variable.
 
     Up to a monomial every sum of two monomials is one of these, so nothing is listed twice where powers of the
@@ -317,15 +328,17 @@ def algebraic_factors(variables: Sequence[Variable]) -> Dictionary:
     return distinct(_sums_and_differences(q, p, (every, every)))
 
 
-def functional_factors(variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000) -> Dictionary:
+def functional_factors(
+    variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000
+) -> LazyDictionary:
     """Columns for products: functions, and their sums with 1 and with the variables."""
-    inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5)))
+    inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5))).dense()
     few = monomials(variables, max_total=1, choices=(-1, 1))
     left, right = constant(variables) + few, joined([inner, products(few, inner.head(150), limit=3000)])
     return distinct(inner, Pairs("add", left, right, limit // 2), Pairs("sub", left, right, limit // 2))
 
 
-def plain_factors(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
+def plain_factors(variables: Sequence[Variable], operators: Sequence[str]) -> LazyDictionary:
     """A short list of columns for products: functions of simple arguments, and the arguments plus and minus 1."""
     inner = arguments(variables, limit=40)
     shifted = (Pairs(name, constant(variables), inner, len(inner)) for name in ("add", "sub"))
@@ -347,7 +360,7 @@ _CYCLES = np.linspace(0.3, 40.0, 150)
 _SIZES = np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
 
 
-def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionary:
+def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) -> LazyDictionary:
     """Monomials times functions whose argument is scaled by a grid of constants."""
     d = len(variables)
     inner = arguments(variables, limit=8 if d == 1 else 14)
@@ -360,9 +373,9 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
             found += [_scaled_images(template, argument, w, size) for template in templates]
     scanned = joined(found) if found else empty(len(variables[0].values))
     if not len(scanned):
-        return scanned
+        return chained([scanned])
     small = monomials(variables, max_total=3 if d == 1 else 1, choices=(-3, -2, -1, 1, 2, 3))
-    return joined([constant(variables), small, scanned, products(small.head(6), scanned, limit=40_000)])
+    return chained([constant(variables), small, scanned, products(small.head(6), scanned, limit=40_000)])
 
 
 def _scaled_images(template: Expression, argument: Expression, w: FloatArray, size: float) -> Dictionary:
@@ -374,33 +387,31 @@ def _scaled_images(template: Expression, argument: Expression, w: FloatArray, si
     return Dictionary(values[fine], lambda j: filled(template, Expression.of("mul", kept[j], argument)))
 
 
-def distinct(*parts: Dictionary | Pairs) -> Dictionary:
+def distinct(*parts: Dictionary | Pairs) -> LazyDictionary:
     """All columns with finite values, each direction once: the first, which is the simplest, stays."""
     known: set[bytes] = set()
     places: list[int] = []
-    # Room for all of them: memory that is never written to costs nothing.
-    values = np.empty((sum(map(len, parts)), parts[0].n_rows))
+    kept: list[JoinedColumns] = []
     start = 0
     for part in parts:
-        for first, found in part.blocks():
-            fresh = _directions(found)
-            for key in known.intersection(fresh):
-                del fresh[key]
-            known.update(fresh)
-            kept = sorted(fresh.values())
-            values[len(places) : len(places) + len(kept)] = found if len(kept) == len(found) else found[kept]
-            places += [start + first + j for j in kept]
+        columns = part.columns
+        fresh = _directions(columns)
+        for key in known.intersection(fresh):
+            del fresh[key]
+        known.update(fresh)
+        chosen = sorted(fresh.values())
+        kept.append(columns.chosen(np.array(chosen, dtype=np.int64)))
+        places += [start + j for j in chosen]
         start += len(part)
     write = one_after_the_other(parts)
-    return Dictionary(values[: len(places)], lambda j: write(places[j]))
+    return LazyDictionary(LazyColumns(tuple(kept)), lambda j: write(places[j]))
 
 
-def _directions(values: FloatArray) -> dict[bytes, int]:
+def _directions(columns: JoinedColumns) -> dict[bytes, int]:
     """The directions of columns that have a length, on a few rows, rounded, and the first column of each."""
-    with np.errstate(all="ignore"):
-        lengths = np.sqrt(np.einsum("ij,ij->i", values, values))
-        fine = np.flatnonzero((lengths > 1e-100) & (lengths < 1e100))  # a value that is not finite spoils its length
-        unit = values[fine, : min(8, values.shape[1])] / lengths[fine, None]
+    lengths = joined_lengths(columns)
+    fine = np.flatnonzero((lengths > 1e-100) & (lengths < 1e100))  # a value that is not finite spoils its length
+    unit = columns.chosen(fine).values(8) / lengths[fine, None]
     unit *= np.where(unit[:, :1] < 0.0, -1.0, 1.0)
     rounded = np.round(unit, 9) + 0.0
     keys: list[bytes] = rounded.view(f"S{8 * rounded.shape[1]}")[::-1, 0].tolist()

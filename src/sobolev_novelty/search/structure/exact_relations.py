@@ -23,6 +23,7 @@ from sobolev_novelty.projection import factor
 from sobolev_novelty.search.pursuit import least_squares
 from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
+    LazyDictionary,
     Variable,
     constant,
     joined,
@@ -130,7 +131,7 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
     return fitted_sum(dictionary, kept, t)
 
 
-def fitted_sum(dictionary: Dictionary, columns: Sequence[int], t: FloatArray) -> Expression:
+def fitted_sum(dictionary: Dictionary | LazyDictionary, columns: Sequence[int], t: FloatArray) -> Expression:
     """Σ b·column with least-squares coefficients; parts that are nothing but rounding are left out."""
     rows = dictionary.values[list(columns)]
     b = least_squares(rows, t)

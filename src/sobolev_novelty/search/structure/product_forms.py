@@ -9,10 +9,11 @@ import numpy as np
 from sobolev_novelty.algebra.writing import product, scaled, weighted_sum, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels import JoinedColumns, LazyColumns
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.search.power_law import common_sign, simple_exponent
 from sobolev_novelty.search.pursuit import EXACT, Combination, least_squares, promising, pursue
-from sobolev_novelty.search.structure.dictionaries import Dictionary, Variable, empty, monomials
+from sobolev_novelty.search.structure.dictionaries import LazyDictionary, Variable, empty, monomials
 from sobolev_novelty.search.wide_beam import Terms, WideBeam
 
 
@@ -20,8 +21,8 @@ def product_forms(
     variables: Sequence[Variable],
     t: FloatArray,
     operators: Sequence[str],
-    factors: Sequence[Dictionary],
-    search: Callable[[FloatArray, FloatArray, int], Sequence[Combination]],
+    factors: Sequence[LazyDictionary],
+    search: Callable[[LazyColumns, FloatArray, int], Sequence[Combination]],
 ) -> list[Expression]:
     """Products c · Π fᵏ: sums in the logarithms. ``search`` gets them, the target and the number of free columns."""
     size = np.abs(t)
@@ -31,21 +32,10 @@ def product_forms(
     n_free = len(simple) + 1
     exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
     powers_of_e = exponents if "exp" in operators else empty(len(t))
-    logs = np.empty((n_free + sum(map(len, factors)) + len(powers_of_e), len(t)))
-    logs[0] = 1.0
-    for place, v in enumerate(simple, 1):
-        logs[place] = np.log(np.abs(v.values))
-    n_logs = n_free
-    places: list[tuple[Dictionary, int]] = []
-    for part in factors:
-        for start, block in part.blocks():
-            sizes = np.abs(block)
-            nonzero = np.flatnonzero((sizes > 1e-12).all(axis=1))
-            np.log(sizes[nonzero], out=logs[n_logs : n_logs + len(nonzero)])
-            n_logs += len(nonzero)
-            places += [(part, start + j) for j in nonzero.tolist()]
-    logs = logs[: n_logs + len(powers_of_e)]
-    logs[n_logs:] = powers_of_e.values
+    free = np.stack([np.ones(len(t)), *(np.log(np.abs(v.values)) for v in simple)])
+    parts = (part for factor in factors for part in factor.values.logarithms())
+    logs = LazyColumns((JoinedColumns.of(free), *parts, JoinedColumns.of(powers_of_e.values)))
+    n_logs = len(logs) - len(powers_of_e)
 
     def write(combination: Combination) -> Expression:
         columns = combination.columns
@@ -58,7 +48,7 @@ def product_forms(
                 continue
             power = simple_exponent(float(k))
             if j > 0 and power:
-                base = simple[j - 1].expression if j < n_free else _positive_side(*places[j - n_free])
+                base = simple[j - 1].expression if j < n_free else _positive_side(*_factor(factors, j - n_free))
                 parts.append((base, power))
         scale = float(np.exp(powers[columns.index(0)])) if 0 in columns else 1.0
         if inside:
@@ -68,13 +58,14 @@ def product_forms(
     return writable(write, promising(search(logs, np.log(size), n_free)))
 
 
-def by_pursuit(logs: FloatArray, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:
+def by_pursuit(logs: LazyColumns, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:
     """Sums of up to three columns beside the free ones, by matching pursuit; for long lists."""
     return pursue(logs, t, n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
 
 
-def by_wide_beam(logs: FloatArray, t: FloatArray, n_free: int) -> list[Combination]:
+def by_wide_beam(columns: LazyColumns, t: FloatArray, n_free: int) -> list[Combination]:
     """With a wide beam, which smooth factors of several variables do not lead astray; for short lists."""
+    logs = columns[:]
     Q = np.linalg.qr(logs[:n_free].T)[0]
     rest = logs[n_free:] - (logs[n_free:] @ Q) @ Q.T
     lengths = np.linalg.norm(logs[n_free:], axis=1)
@@ -86,7 +77,16 @@ def by_wide_beam(logs: FloatArray, t: FloatArray, n_free: int) -> list[Combinati
     return [Combination(free + tuple((n_free + fresh[list(c.columns)]).tolist()), c.nmse) for c in found]
 
 
-def _positive_side(factors: Dictionary, j: int) -> Expression:
+def _factor(factors: Sequence[LazyDictionary], j: int) -> tuple[LazyDictionary, int]:
+    """The dictionary that holds the factor, and its place there."""
+    for part in factors:
+        if j < len(part):
+            return part, j
+        j -= len(part)
+    raise IndexError(j)
+
+
+def _positive_side(factors: LazyDictionary, j: int) -> Expression:
     """The factor, turned around where it is negative: a root of it must be real. The coefficient takes the sign."""
     expression = factors.expression(j)
     if not (factors.values[j] < 0.0).all():

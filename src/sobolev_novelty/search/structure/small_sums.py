@@ -96,7 +96,7 @@ def _plain(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionar
     shapes = joined([_shapes(v, operators) for v in variables])
     own = np.eye(len(variables))
     factors = power_products(variables, np.vstack([own, 2.0 * own, *(a + b for a, b in combinations(own, 2))]))
-    return distinct(constant(variables), shapes, products(factors, shapes))
+    return distinct(constant(variables), shapes, products(factors, shapes)).dense()
 
 
 def _shapes(v: Variable, operators: Sequence[str]) -> Dictionary:

@@ -12,11 +12,12 @@ from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.writing import weighted_sum, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import UnitColumns, unit_columns
+from sobolev_novelty.kernels import LazyColumns, UnitColumns, unit_columns
 from sobolev_novelty.search.engine import Island
 from sobolev_novelty.search.pursuit import EXACT, Combination, least_squares, promising, pursue
 from sobolev_novelty.search.structure.dictionaries import (
     Dictionary,
+    LazyDictionary,
     Variable,
     additive_dictionary,
     algebraic_factors,
@@ -142,11 +143,11 @@ class _Problem:
         return undone(self.t, self.effort.operators)
 
     @cached_property
-    def algebraic(self) -> Dictionary:
+    def algebraic(self) -> LazyDictionary:
         return algebraic_factors(self.few)
 
     @cached_property
-    def additive(self) -> Dictionary:
+    def additive(self) -> LazyDictionary:
         return additive_dictionary(self.few, self.effort.operators)
 
     def exact(self) -> Batches:
@@ -157,7 +158,7 @@ class _Problem:
             early += quotients(changed, t)
         yield early
 
-    def _products(self, *factors: Dictionary) -> list[Expression]:
+    def _products(self, *factors: LazyDictionary) -> list[Expression]:
         search = partial(by_pursuit, n_threads=self.effort.n_threads)
         return product_forms(self.few, self.t, self.effort.operators, factors, search)
 
@@ -196,12 +197,12 @@ class _Problem:
 class Screen:
     """A dictionary whose columns are laid out once for any number of targets."""
 
-    dictionary: Dictionary
+    dictionary: Dictionary | LazyDictionary
     columns: UnitColumns
     n_threads: int
 
     @classmethod
-    def of(cls, dictionary: Dictionary, n_threads: int) -> Screen:
+    def of(cls, dictionary: Dictionary | LazyDictionary, n_threads: int) -> Screen:
         """The dictionary, laid out."""
         return cls(dictionary, unit_columns(dictionary.values, n_threads=n_threads), n_threads)
 
@@ -214,7 +215,7 @@ class Screen:
         return writable(lambda c: fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t), best)
 
 
-def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> list[int]:
+def _thinned(values: FloatArray | LazyColumns, t: FloatArray, combination: Combination) -> list[int]:
     """The combination without columns an exact fit does not need."""
     columns = list(combination.columns)
     for j in combination.columns if combination.nmse <= EXACT else ():
@@ -224,7 +225,7 @@ def _thinned(values: FloatArray, t: FloatArray, combination: Combination) -> lis
     return columns
 
 
-def _rational_forms(t: FloatArray, additive: Dictionary, n_threads: int) -> list[Expression]:
+def _rational_forms(t: FloatArray, additive: LazyDictionary, n_threads: int) -> list[Expression]:
     """P/Q from t = P − t·(Q − 1): linear in the coefficients of both."""
     base = additive.head(1500)
     if len(base) < 2:
