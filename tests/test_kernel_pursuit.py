@@ -44,7 +44,9 @@ def test_the_compiled_kernel_offers_the_columns_that_numpy_offers(
     directions, members, offsets = nodes(rng, n_rows, n_nodes)
     slow, fast = numpy_pursuit.unit_columns(kernels.lazily(values)), kernels.unit_columns(values, n_threads=n_threads)
     np.testing.assert_allclose(fast.lengths, slow.lengths, rtol=1e-12)
-    _, expected = numpy_pursuit.offers(slow, directions, members, offsets, n_top)
+    _, expected = numpy_pursuit.offers(
+        slow, directions, members, offsets, kernels.Lineage.none(slow, n_nodes, len(members)), n_top
+    )
     places, gains = kernels.offers(fast, directions, members, offsets, n_top=n_top, n_threads=n_threads)
     # What a column keeps outside the basis is known to a few units of single precision.
     inner = slow.single.astype(float) @ directions.T.astype(float)

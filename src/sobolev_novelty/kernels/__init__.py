@@ -20,7 +20,7 @@ from sobolev_novelty.kernels.columns import JoinedColumns, LazyColumns, lazily
 from sobolev_novelty.kernels.inputs import as_offsets, as_samples, as_vector, check_programs, check_threads
 from sobolev_novelty.kernels.numpy_kernel import Fits, FitStatus
 from sobolev_novelty.kernels.numpy_novelty import Novelties, fill_in, no_novelties
-from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns
+from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, Lineage, SingleArray, UnitColumns, no_standings
 from sobolev_novelty.kernels.program import OffsetArray, Programs, compile_programs, unique, with_constants
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "Fits",
     "JoinedColumns",
     "LazyColumns",
+    "Lineage",
     "Novelties",
     "Programs",
+    "SingleArray",
     "UnitColumns",
     "backend",
     "compile_programs",
@@ -42,6 +44,7 @@ __all__ = [
     "joined_lengths",
     "lazily",
     "no_novelties",
+    "no_standings",
     "novelties",
     "offers",
     "unit_columns",
@@ -213,13 +216,15 @@ def offers(
     offsets: npt.ArrayLike,
     *,
     n_top: int,
+    lineage: Lineage | None = None,
     n_threads: int = 1,
 ) -> tuple[OffsetArray, SingleArray]:
     """The columns that would explain most; see :func:`sobolev_novelty.kernels.numpy_pursuit.offers`."""
     rows = np.ascontiguousarray(directions, dtype=np.float32)
     index = np.ascontiguousarray(members, dtype=np.int64)
     starts, n_threads = as_offsets(offsets, "offsets", len(index)), check_threads(n_threads)
+    lineage = Lineage.none(columns, len(starts) - 1, len(index)) if lineage is None else lineage
     module = native()
     if module is not None:
-        return native_kernel.offers(module, columns, rows, index, starts, n_top, n_threads)
-    return numpy_pursuit.offers(columns, rows, index, starts, n_top)
+        return native_kernel.offers(module, columns, rows, index, starts, lineage, n_top, n_threads)
+    return numpy_pursuit.offers(columns, rows, index, starts, lineage, n_top)

@@ -54,16 +54,21 @@ class JoinedColumns:
 
     def values(self, n_rows: int | None = None) -> FloatArray:
         """All of them, on the first rows where their number is given."""
-        values = np.asarray(self.left[:, :n_rows][self.first])
+        return self._joined(self.left[self.first, :n_rows], self.right[self.second, :n_rows])
+
+    def column(self, k: int) -> FloatArray:
+        """One of them."""
+        return self._joined(self.left[self.first[k]], self.right[self.second[k]])
+
+    def _joined(self, left: FloatArray, right: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            if self.how != "left":
-                values = _UFUNCS[self.how](values, self.right[:, :n_rows][self.second])
+            values: FloatArray = left if self.how == "left" else _UFUNCS[self.how](left, right)
             return _logarithms(values) if self.is_log else values
 
 
 def _logarithms(values: FloatArray) -> FloatArray:
     sizes = np.abs(values)
-    fine = ((sizes > SMALLEST_SIZE) & (sizes < np.inf)).all(axis=1, keepdims=True)
+    fine = ((sizes > SMALLEST_SIZE) & (sizes < np.inf)).all(axis=-1, keepdims=True)
     return np.where(fine, np.log(np.where(fine, sizes, 1.0)), 0.0)
 
 
@@ -95,7 +100,7 @@ class LazyColumns:
         if isinstance(places, Sequence):
             return np.stack([self[j] for j in places])
         part = bisect_right(self._starts, places) - 1
-        return np.asarray(self.parts[part].chosen(np.array([places - self._starts[part]])).values()[0])
+        return self.parts[part].column(places - self._starts[part])
 
     def _between(self, begin: int, end: int) -> FloatArray:
         pieces = [(part, max(begin - start, 0), end - start) for start, part in self.placed()]

@@ -15,7 +15,7 @@ from sobolev_novelty.kernels.backend import level
 from sobolev_novelty.kernels.columns import JOINS, JoinedColumns, LazyColumns
 from sobolev_novelty.kernels.numpy_kernel import Fits
 from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
-from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, SingleArray, UnitColumns, no_offers
+from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, Lineage, SingleArray, UnitColumns, no_offers
 from sobolev_novelty.kernels.program import OffsetArray, Programs
 from sobolev_novelty.projection import (
     GRAM_IS_ENOUGH,
@@ -134,13 +134,15 @@ def offers(
     directions: SingleArray,
     members: OffsetArray,
     offsets: OffsetArray,
+    lineage: Lineage,
     n_top: int,
     n_threads: int,
 ) -> tuple[OffsetArray, SingleArray]:
     """The columns that would explain most: :func:`~sobolev_novelty.kernels.numpy_pursuit.offers`, compiled."""
     found = no_offers(len(offsets) - 1, n_top)
-    n_columns = len(columns.values)
-    _call(module.offers, columns.single, n_columns, directions, members, offsets, MIN_FRESH, *found, n_threads, level())
+    kept = (lineage.parents, lineage.slots, lineage.weights, lineage.standings)
+    nodes = (columns.single, len(columns.lengths), directions, members, offsets, *kept)
+    _call(module.offers, *nodes, MIN_FRESH, *found, n_threads, level())
     return found
 
 

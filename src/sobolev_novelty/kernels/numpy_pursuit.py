@@ -7,6 +7,9 @@ Notation
 --------
 A *node* is a residual and the orthonormal basis of its chosen columns: the rows ``members[offsets[c]:offsets[c + 1]]``
 of ``directions``, the residual, scaled to unit length, first. Nodes share directions, so that each is multiplied once.
+
+The *standing* of the columns at a node is their inner products with its residual and their energies outside its basis.
+It follows from that of a node with some of the same directions: see :class:`Lineage`.
 """
 
 from __future__ import annotations
@@ -76,8 +79,48 @@ def _lengths(values: FloatArray) -> FloatArray:
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", values, values)))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lineage:
+    """Standings that are kept from one call of :func:`offers` to the next, so that only new directions are multiplied.
+
+    Parameters
+    ----------
+    parents : int64 array of shape (n_nodes,)
+        Places of the standings that nodes begin with; -1 where there is none. With a parent, the members of a node are
+        its new directions only, and the place of its residual among them may be -1: then it is ``weights`` of that place
+        times the parent's, less the other members times theirs.
+    slots : int64 array of shape (n_nodes,)
+        Where the standings of the nodes are written; -1 where they are not. No node of a call is another's parent.
+    weights : float32 array of shape (n_members,)
+    standings : float32 array
+        See :func:`no_standings`.
+    """
+
+    parents: OffsetArray
+    slots: OffsetArray
+    weights: SingleArray
+    standings: SingleArray
+
+    @classmethod
+    def none(cls, columns: UnitColumns, n_nodes: int, n_members: int) -> Lineage:
+        """Nothing is kept."""
+        nowhere = np.full(n_nodes, -1, dtype=np.int64)
+        return cls(nowhere, nowhere, np.zeros(n_members, dtype=np.float32), no_standings(columns, 0))
+
+
+def no_standings(columns: UnitColumns, n: int) -> SingleArray:
+    """Room for ``n`` standings, in the layout of the columns: two numbers for each of them."""
+    shape = (2, len(columns.lengths)) if columns.single.ndim == 2 else (len(columns.single), 2, columns.single.shape[2])
+    return np.empty((n, *shape), dtype=np.float32)
+
+
 def offers(
-    columns: UnitColumns, directions: SingleArray, members: OffsetArray, offsets: OffsetArray, n_top: int
+    columns: UnitColumns,
+    directions: SingleArray,
+    members: OffsetArray,
+    offsets: OffsetArray,
+    lineage: Lineage,
+    n_top: int,
 ) -> tuple[OffsetArray, SingleArray]:
     """The columns that would take most of each node's residual energy, the largest gain first.
 
@@ -89,11 +132,17 @@ def offers(
         Shares of the residual's energy.
     """
     places, gains = no_offers(len(offsets) - 1, n_top)
-    along = columns.single @ directions.T
-    for c in range(len(offsets) - 1):
-        inner = along[:, members[offsets[c] : offsets[c + 1]]]
-        fresh = 1.0 - np.einsum("ij,ij->i", inner[:, 1:], inner[:, 1:])
-        gain = np.where(fresh > MIN_FRESH, inner[:, 0] ** 2 / np.maximum(fresh, np.float32(MIN_FRESH)), np.float32(0.0))
+    inner = columns.single @ directions.T
+    for c, (parent, slot) in enumerate(zip(lineage.parents, lineage.slots, strict=True)):
+        own = slice(offsets[c], offsets[c + 1])
+        residual, weights = members[own][0], lineage.weights[own]
+        new = inner[:, members[own][1:]]
+        before, fresh = (np.float32(0.0), np.float32(1.0)) if parent < 0 else lineage.standings[parent]
+        fresh = fresh - np.einsum("ij,ij->i", new, new)
+        along = weights[0] * before - new @ weights[1:] if residual < 0 else inner[:, residual]
+        if slot >= 0:
+            lineage.standings[slot] = along, fresh
+        gain = np.where(fresh > MIN_FRESH, along**2 / np.maximum(fresh, np.float32(MIN_FRESH)), np.float32(0.0))
         n = min(n_top, len(gain))
         worst = np.partition(gain, len(gain) - n)[len(gain) - n] if n else np.float32(0.0)
         above, equal = np.flatnonzero(gain > worst), np.flatnonzero(gain == worst)

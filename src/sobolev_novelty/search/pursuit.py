@@ -18,10 +18,22 @@ import numpy.typing as npt
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import MIN_FRESH, LazyColumns, UnitColumns, offers, unit_columns
+from sobolev_novelty.kernels import (
+    MIN_FRESH,
+    LazyColumns,
+    Lineage,
+    SingleArray,
+    UnitColumns,
+    no_standings,
+    offers,
+    unit_columns,
+)
 
 #: Columns that keep less than this share of their length outside the chosen ones add nothing.
 _MIN_NEW = 1e-7
+#: The residual of a node follows from that of an ancestor until this has become so many times longer than it is: single
+#: precision then still knows cosines to a few millionths.
+_MAX_GROWTH = 30.0
 #: Rounds of exchange at most; each takes the best swap of one column.
 _MAX_SWAPS = 12
 #: Relative error below which a screened combination counts as exact.
@@ -32,13 +44,15 @@ EXACT = 1e-18
 class Span:
     """What columns span, and what they leave of a target.
 
-    ``directions`` are the rows of ``basis``, one array each: spans that grew from one another share them.
+    ``directions`` are the rows of ``basis``, one array each: spans that grew from one another share them. ``steps`` are
+    the components of the target along them.
     """
 
     basis: FloatArray
     residual: FloatArray
     energy: float
     directions: tuple[FloatArray, ...] = ()
+    steps: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, target: FloatArray) -> Span:
@@ -60,9 +74,10 @@ class Span:
 
     def plus(self, q: FloatArray) -> Span:
         """The span with a direction added."""
-        residual = self.residual - q * float(q @ self.residual)
+        step = float(q @ self.residual)
+        residual = self.residual - q * step
         basis = np.concatenate([self.basis, q[None]])
-        return Span(basis, residual, float(residual @ residual), (*self.directions, q))
+        return Span(basis, residual, float(residual @ residual), (*self.directions, q), (*self.steps, step))
 
 
 @dataclass(slots=True)
@@ -131,8 +146,21 @@ class _Node:
     def energy(self) -> float:
         return self.span.energy
 
+    @property
+    def length(self) -> float:
+        return max(math.sqrt(self.energy), 1e-300)
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@dataclass(slots=True, eq=False)
+class _Standing:
+    """Where the standing of all columns at a node is kept, and by how much rounding has grown in it."""
+
+    node: _Node
+    slot: int
+    growth: float
+
+
+@dataclass(slots=True, eq=False)
 class _Visited:
     """The nodes of one pursuit and what was offered to them: exchange comes back to many of them."""
 
@@ -140,6 +168,11 @@ class _Visited:
     n_threads: int
     nodes: dict[tuple[int, ...], _Node] = field(default_factory=dict)
     offers: dict[tuple[int, ...], tuple[list[int], list[float]]] = field(default_factory=dict)
+    standings: dict[tuple[int, ...], _Standing] = field(default_factory=dict)
+    room: SingleArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.room = no_standings(self.C, 16)
 
     def beyond(self, node: _Node, places: Sequence[int]) -> _Node:
         """The node with columns added, one after the other."""
@@ -157,9 +190,56 @@ class _Visited:
         n_top = beam + max(len(node.columns) for node in frontier)
         new = [node for node in frontier if len(self.offers.get(node.columns, ((),))[0]) < n_top]
         if new:
-            found = _offers(new, self.C, n_top, self.n_threads)
+            found = self._offered(new, n_top)
             self.offers.update((node.columns, offer) for node, offer in zip(new, found, strict=True))
         return [self.offers[node.columns] for node in frontier]
+
+    def _offered(self, nodes: list[_Node], n_top: int) -> list[tuple[list[int], list[float]]]:
+        """The kernel's offers; what ancestors stand for is not multiplied again, what nodes share only once."""
+        rows: list[FloatArray] = []
+        places: dict[int, int] = {}
+        members: list[int] = []
+        weights: list[float] = []
+        offsets, parents, made = [0], [], []
+        for node in nodes:
+            parent = self._ancestor(node)
+            growth = math.inf if parent is None else parent.growth * parent.node.length / node.length
+            known = 0 if parent is None else len(parent.node.span.directions)
+            if parent is None or growth > _MAX_GROWTH:
+                growth = 1.0
+                members.append(len(rows))
+                rows.append(node.span.residual / node.length)
+            else:
+                members.append(-1)
+            weights.append(1.0 if parent is None else parent.node.length / node.length)
+            for q, step in zip(node.span.directions[known:], node.span.steps[known:], strict=True):
+                place = places.setdefault(id(q), len(rows))
+                if place == len(rows):
+                    rows.append(q)
+                members.append(place)
+                weights.append(step / node.length)
+            offsets.append(len(members))
+            parents.append(-1 if parent is None else parent.slot)
+            made.append(_Standing(node, len(self.standings) + len(made), growth))
+        while len(self.standings) + len(made) > len(self.room):
+            self.room = np.concatenate([self.room, no_standings(self.C, len(self.room))])
+        lineage = Lineage(
+            np.array(parents), np.array([standing.slot for standing in made]), np.array(weights, np.float32), self.room
+        )
+        directions = np.array(rows, dtype=np.float32).reshape(-1, self.C.values.shape[1])
+        columns, gains = offers(
+            self.C, directions, members, offsets, n_top=n_top, lineage=lineage, n_threads=self.n_threads
+        )
+        self.standings.update((standing.node.columns, standing) for standing in made)
+        return list(zip(columns.tolist(), gains.tolist(), strict=True))
+
+    def _ancestor(self, node: _Node) -> _Standing | None:
+        """The nearest one with a standing."""
+        for n in range(len(node.columns), -1, -1):
+            found = self.standings.get(node.columns[:n])
+            if found is not None:
+                return found
+        return None
 
 
 def pursue(
@@ -204,7 +284,7 @@ def pursue(
         frontier = _grow(frontier, visited, beam)
         if not frontier:
             break
-        nodes = [_exchanged(node, root, visited, exact * spread) for node in frontier[:n_exchanged]]
+        nodes = _exchanged(frontier[:n_exchanged], root, visited, exact * spread)
         nodes = sorted([*nodes, *frontier[:keep]], key=lambda node: node.energy)
         found.extend(Combination(node.columns, node.energy / spread) for node in nodes[:keep])
         if nodes[0].energy / spread < exact:
@@ -212,18 +292,27 @@ def pursue(
     return found
 
 
-def _exchanged(node: _Node, root: _Node, visited: _Visited, enough: float) -> _Node:
-    """The node after swapping single columns as long as that helps: what greed took first need not belong there."""
+def _exchanged(nodes: list[_Node], root: _Node, visited: _Visited, enough: float) -> list[_Node]:
+    """Nodes after swapping single columns as long as that helps: what greed took first need not belong there."""
+    done: list[_Node] = []
     for _ in range(_MAX_SWAPS):
-        chosen = node.columns[len(root.columns) :]
-        if len(chosen) < 2 or node.energy <= enough:
-            return node
-        shorter = [visited.beyond(root, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))]
-        best = _grow(shorter, visited, 1)
-        if not best or not best[0].energy < node.energy * (1.0 - 1e-6):
-            return node
-        node = best[0]
-    return node
+        shorter = {node: _one_less(node, root, visited) for node in nodes if node.energy > enough}
+        shorter = {node: rest for node, rest in shorter.items() if len(rest) > 1}
+        done += [node for node in nodes if node not in shorter]
+        if not shorter:
+            return done
+        visited.best([rest for several in shorter.values() for rest in several], 1)  # for all of them at once
+        nodes = []
+        for node, several in shorter.items():
+            best = _grow(several, visited, 1)
+            is_better = bool(best) and best[0].energy < node.energy * (1.0 - 1e-6)
+            (nodes if is_better else done).append(best[0] if is_better else node)
+    return done + nodes
+
+
+def _one_less(node: _Node, root: _Node, visited: _Visited) -> list[_Node]:
+    chosen = node.columns[len(root.columns) :]
+    return [visited.beyond(root, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))]
 
 
 def _grow(frontier: list[_Node], visited: _Visited, beam: int) -> list[_Node]:
@@ -239,25 +328,6 @@ def _grow(frontier: list[_Node], visited: _Visited, beam: int) -> list[_Node]:
     best = sorted(known.values())[:beam]
     nodes = [visited.beyond(frontier[place], (j,)) for _, place, j in best]
     return sorted(nodes, key=lambda node: node.energy)
-
-
-def _offers(nodes: list[_Node], C: UnitColumns, n_top: int, n_threads: int) -> list[tuple[list[int], list[float]]]:
-    """The kernel's offers; directions that nodes share are multiplied once."""
-    rows: list[FloatArray] = []
-    places: dict[int, int] = {}
-    members: list[int] = []
-    offsets = [0]
-    for node in nodes:
-        members.append(len(rows))
-        rows.append(node.span.residual / max(math.sqrt(node.energy), 1e-300))
-        for q in node.span.directions:
-            place = places.setdefault(id(q), len(rows))
-            if place == len(rows):
-                rows.append(q)
-            members.append(place)
-        offsets.append(len(members))
-    columns, gains = offers(C, rows, members, offsets, n_top=n_top, n_threads=n_threads)
-    return list(zip(columns.tolist(), gains.tolist(), strict=True))
 
 
 def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:

@@ -17,5 +17,5 @@ void ISA(absorb)(double *, double *, int64_t, int64_t, int32_t);
 int ISA(join)(const double *, const double *, int64_t, int, int, double *);
 void ISA(pack)(const double *, const double *, int64_t, int64_t, int64_t, float *);
 void ISA(inner)(const float *, const float *, int64_t, int64_t, float *);
-void ISA(gains)(const float *, const int64_t *, int64_t, float, float *);
+void ISA(gains)(const float *, const int64_t *, const float *, int64_t, const float *, float *, float, float *);
 #endif

@@ -113,11 +113,12 @@ typedef struct {
     /* One Householder sweep over [R; B]: R (m x m, row-major, upper) takes up the n rows of the m columns of B. */
     void (*absorb)(double *R, double *B, int64_t ldb, int64_t n, int32_t m);
     /* Pursuit: the column a joined with b, or the logarithm of its size, and whether there is one; columns of n_rows times their
-     * factors into a panel, from place k on; inner products of a panel with n_groups * GROUP directions, and the gains that follow from some of them. */
+     * factors into a panel, from place k on; inner products of a panel with directions that come GROUP by GROUP, and the gains that follow from some of them. */
     int (*join)(const double *a, const double *b, int64_t n, int how, int is_log, double *out);
     void (*pack)(const double *columns, const double *factors, int64_t n_columns, int64_t n_rows, int64_t k, float *panel);
-    void (*inner)(const float *panel, const float *directions, int64_t n_rows, int64_t n_groups, float *out);
-    void (*gains)(const float *inner, const int64_t *members, int64_t n_members, float smallest, float *out);
+    void (*inner)(const float *panel, const float *directions, int64_t n_rows, int64_t n_directions, float *out);
+    void (*gains)(const float *inner, const int64_t *members, const float *weights, int64_t n_members, const float *parent, float *own,
+                  float smallest, float *out);
 } Hot;
 
 extern const Hot hot_baseline;
@@ -256,6 +257,9 @@ typedef struct {
     const int64_t *members, *offsets; /* node c: its residual, then its basis: directions members[offsets[c] .. offsets[c + 1]) */
     float smallest;
     int n_threads;
+    const int64_t *parents, *slots; /* (n_nodes): standings to begin with and to write, -1 for none */
+    const float *weights;           /* (n_members) */
+    float *standings;               /* (any, n_panels, 2, PANEL) */
     int64_t *places; /* (n_nodes, n_top), filled with -1: the columns of the largest gains, largest first */
     float *gains;    /* (n_nodes, n_top), filled with 0 */
 } OfferJob;

@@ -332,24 +332,37 @@ static PyObject *py_unit_columns(PyObject *self, PyObject *args) {
     return finish(&prepared, buffers, result);
 }
 
-/* offers(panels, n_columns, directions, members, offsets, smallest, places, gains, threads, level) */
+/* 0 where a node begins with a standing that is not there or that this call writes, or writes one that another node writes. */
+static int is_lineage(const int64_t *parents, const int64_t *slots, int64_t n_nodes, Py_ssize_t n_slots) {
+    for (int64_t c = 0; c < n_nodes; c++) {
+        if (parents[c] < -1 || parents[c] >= n_slots || slots[c] < -1 || slots[c] >= n_slots) return 0;
+        for (int64_t other = 0; slots[c] >= 0 && other < n_nodes; other++)
+            if (parents[other] == slots[c] || (other != c && slots[other] == slots[c])) return 0;
+    }
+    return 1;
+}
+
+/* offers(panels, n_columns, directions, members, offsets, parents, slots, weights, standings, smallest, places, gains, threads, level) */
 static PyObject *py_offers(PyObject *self, PyObject *args) {
-    PyObject *panels, *directions, *members, *offsets, *places, *gains;
+    PyObject *panels, *directions, *members, *offsets, *parents, *slots, *weights, *standings, *places, *gains;
     int n_threads, level, result = 0;
     Py_ssize_t n_columns;
     Buffers storage = {.n = 0, .n_copies = 0}, *buffers = &storage;
     Prepared prepared = {0};
     OfferJob job = {0};
     (void)self;
-    if (!PyArg_ParseTuple(args, "OnOOOfOOii", &panels, &n_columns, &directions, &members, &offsets, &job.smallest, &places, &gains,
-                          &n_threads, &level))
+    if (!PyArg_ParseTuple(args, "OnOOOOOOOfOOii", &panels, &n_columns, &directions, &members, &offsets, &parents, &slots, &weights,
+                          &standings, &job.smallest, &places, &gains, &n_threads, &level))
         return NULL;
     Py_buffer *vp = FLOATS(panels, "panels", 3, 0), *vd = vp ? FLOATS(directions, "directions", 2, 0) : NULL;
     Py_buffer *vm = vd ? LONGS(members, "members", 0) : NULL, *vo = vm ? LONGS(offsets, "offsets", 0) : NULL;
-    Py_buffer *vc = vo ? view(buffers, places, "places", "lq", 8, 2, 1) : NULL, *vg = vc ? FLOATS(gains, "gains", 2, 1) : NULL;
+    Py_buffer *va = vo ? LONGS(parents, "parents", 0) : NULL, *vs = va ? LONGS(slots, "slots", 0) : NULL;
+    Py_buffer *vw = vs ? FLOATS(weights, "weights", 1, 0) : NULL, *vt = vw ? FLOATS(standings, "standings", 4, 1) : NULL;
+    Py_buffer *vc = vt ? view(buffers, places, "places", "lq", 8, 2, 1) : NULL, *vg = vc ? FLOATS(gains, "gains", 2, 1) : NULL;
     const int64_t *m = vg ? copy_of(buffers, vm) : NULL, *o = m ? copy_of(buffers, vo) : NULL;
+    const int64_t *from = o ? copy_of(buffers, va) : NULL, *to = from ? copy_of(buffers, vs) : NULL;
     job.n_threads = threads_within(n_threads);
-    if (!o || PyErr_Occurred()) return finish(&prepared, buffers, 0);
+    if (!to || PyErr_Occurred()) return finish(&prepared, buffers, 0);
     job.n_columns = n_columns, job.n_rows = vd->shape[1], job.n_directions = vd->shape[0];
     job.n_nodes = vo->shape[0] - 1, job.n_top = vc->shape[1];
     if (n_columns < 0 || vp->shape[0] != (n_columns + PANEL - 1) / PANEL || vp->shape[1] != job.n_rows || vp->shape[2] != PANEL)
@@ -357,12 +370,19 @@ static PyObject *py_offers(PyObject *self, PyObject *args) {
     else if (!is_partition(o, vo->shape[0], vm->shape[0])) refuse("'offsets' must ascend from 0 to the number of members.");
     else if (vc->shape[0] != job.n_nodes || vg->shape[0] != job.n_nodes || vg->shape[1] != job.n_top)
         refuse("'places' or 'gains' has the wrong shape.");
+    else if (va->shape[0] != job.n_nodes || vs->shape[0] != job.n_nodes || vw->shape[0] != vm->shape[0])
+        refuse("'parents', 'slots' or 'weights' has the wrong length.");
+    else if (vt->shape[1] != vp->shape[0] || vt->shape[2] != 2 || vt->shape[3] != PANEL) refuse("'standings' has the wrong shape.");
+    else if (!is_lineage(from, to, job.n_nodes, vt->shape[0]))
+        refuse("'parents' or 'slots' names a standing that is not there, or one that is written meanwhile.");
     for (int64_t c = 0; !PyErr_Occurred() && c < job.n_nodes; c++)
-        if (o[c + 1] == o[c]) refuse("A node has no residual.");
-    for (int64_t k = 0; !PyErr_Occurred() && k < vm->shape[0]; k++)
-        if (m[k] < 0 || m[k] >= job.n_directions) refuse("'members' names a direction that is not there.");
+        if (o[c + 1] == o[c] || (m[o[c]] < 0 && from[c] < 0)) refuse("A node has no residual.");
+    for (int64_t c = 0; !PyErr_Occurred() && c < job.n_nodes; c++)
+        for (int64_t k = o[c]; k < o[c + 1]; k++)
+            if (m[k] < (k == o[c] ? -1 : 0) || m[k] >= job.n_directions) refuse("'members' names a direction that is not there.");
     if (!PyErr_Occurred()) {
         job.hot = hot_select(level), job.panels = vp->buf, job.directions = vd->buf, job.members = m, job.offsets = o;
+        job.parents = from, job.slots = to, job.weights = vw->buf, job.standings = vt->buf;
         job.places = vc->buf, job.gains = vg->buf;
         WITHOUT_THE_GIL(result = pursuit_offers(&job));
     }

@@ -66,10 +66,14 @@ static void offer_task(void *context, void *own, int64_t task) {
     int64_t *places = offers->places + task * job->n_nodes * n;
     float *gains = offers->gains + task * job->n_nodes * n, *inner = own, *gain = inner + offers->n_groups * GROUP * PANEL;
     for (int64_t p = first; p < end && !should_stop(); p++) {
-        job->hot->inner(job->panels + p * job->n_rows * PANEL, offers->directions, job->n_rows, offers->n_groups, inner);
+        job->hot->inner(job->panels + p * job->n_rows * PANEL, offers->directions, job->n_rows, job->n_directions, inner);
         for (int64_t c = 0; c < job->n_nodes; c++) {
             int64_t begin = job->offsets[c];
-            job->hot->gains(inner, job->members + begin, job->offsets[c + 1] - begin, job->smallest, gain);
+            int64_t size = 2 * PANEL, from = job->parents[c], to = job->slots[c];
+            const float *parent = from < 0 ? NULL : job->standings + (from * offers->n_panels + p) * size;
+            float *own_standing = to < 0 ? NULL : job->standings + (to * offers->n_panels + p) * size;
+            job->hot->gains(inner, job->members + begin, job->weights + begin, job->offsets[c + 1] - begin, parent, own_standing,
+                            job->smallest, gain);
             for (int64_t k = 0; k < PANEL; k++) insert(places + c * n, gains + c * n, n, p * PANEL + k, gain[k]);
         }
     }
