@@ -55,7 +55,9 @@ def arguments(name: str) -> dict[str, Any]:
         },
         "offers": {
             "panels": zeros(1, N, PANEL, dtype=np.float32), "n_columns": 3, "directions": zeros(2, N, dtype=np.float32),
-            "members": longs(0, 1), "offsets": longs(0, 2), "smallest": 0.1, "places": zeros(1, 4, dtype=np.int64),
+            "members": longs(0, 1), "offsets": longs(0, 2), "parents": longs(-1), "slots": longs(0),
+            "weights": zeros(2, dtype=np.float32), "standings": zeros(2, 1, 2, PANEL, dtype=np.float32),
+            "smallest": 0.1, "places": zeros(1, 4, dtype=np.int64),
             "gains": zeros(1, 4, dtype=np.float32),
         },
     }  # fmt: skip
@@ -158,11 +160,30 @@ WRONG: list[tuple[str, str, dict[str, Any]]] = [
     ("offers", "wrong shape", {"gains": zeros(2, 4, dtype=np.float32)}),
     ("offers", "wrong shape", {"gains": zeros(1, 3, dtype=np.float32)}),
     ("offers", "not there", {"members": longs(0, 2)}),
-    ("offers", "not there", {"members": longs(-1, 0)}),
+    ("offers", "not there", {"members": longs(0, -1)}),
+    ("offers", "not there", {"members": longs(-2, 0), "parents": longs(1)}),
+    ("offers", "has no residual", {"members": longs(-1, 0)}),
+    ("offers", "wrong length", {"parents": longs(-1, -1)}),
+    ("offers", "wrong length", {"slots": longs()}),
+    ("offers", "wrong length", {"weights": zeros(1, dtype=np.float32)}),
+    *[
+        ("offers", "'standings' has the wrong shape", {"standings": zeros(*shape, dtype=np.float32)})
+        for shape in ((2, 2, 2, PANEL), (2, 1, 1, PANEL), (2, 1, 2, PANEL // 2))
+    ],
+    *[
+        ("offers", "written meanwhile", {"parents": longs(a), "slots": longs(b)})
+        for a, b in ((2, 0), (0, 2), (0, 0), (-2, 0))
+    ],
     (
         "offers",
         "A node has no residual",
-        {"offsets": longs(0, 0, 2), "places": zeros(2, 4, dtype=np.int64), "gains": zeros(2, 4, dtype=np.float32)},
+        {
+            "offsets": longs(0, 0, 2),
+            "parents": longs(-1, -1),
+            "slots": longs(-1, -1),
+            "places": zeros(2, 4, dtype=np.int64),
+            "gains": zeros(2, 4, dtype=np.float32),
+        },
     ),
 ]
 

@@ -104,6 +104,45 @@ def test_lazy_columns_are_indexed_as_a_matrix() -> None:
 
 
 @needs_native
+@given(st.integers(0, 10**6), st.integers(1, 150), st.integers(6, 70), st.integers(1, 3))
+def test_offers_that_follow_from_a_parent_are_those_of_the_whole_basis(
+    seed: int, n_columns: int, n_rows: int, n_threads: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    basis = np.linalg.qr(rng.normal(size=(n_rows, 5)))[0].T
+    target = rng.normal(size=n_rows)
+    residuals = [target - basis[:k].T @ (basis[:k] @ target) for k in (2, 5)]
+    lengths = [float(np.linalg.norm(r)) for r in residuals]
+    if lengths[1] < 0.05 * lengths[0]:
+        return
+    whole = np.vstack([residuals[1] / lengths[1], basis]).astype(np.float32)
+    values = rng.normal(size=(n_columns, n_rows))
+    steps = (basis[2:] @ target / lengths[1]).astype(np.float32)
+    for columns in (
+        kernels.unit_columns(values, n_threads=n_threads),
+        numpy_pursuit.unit_columns(kernels.lazily(values)),
+    ):
+        is_native = columns.single.ndim == 3
+        asked = kernels.offers if is_native else numpy_offers
+        _, expected = asked(columns, whole, np.arange(6), np.array([0, 6]), n_top=4)
+        room = kernels.no_standings(columns, 3)
+        first = kernels.Lineage(np.array([-1]), np.array([2]), np.zeros(3, np.float32), room)
+        parent = np.vstack([residuals[0] / lengths[0], basis[:2]]).astype(np.float32)
+        asked(columns, parent, np.arange(3), np.array([0, 3]), n_top=1, lineage=first)
+        # Once with the residual given, once from the parent's.
+        weights = np.array([lengths[0] / lengths[1], *steps] * 2, np.float32)
+        second = kernels.Lineage(np.array([2, 2]), np.array([0, -1]), weights, room)
+        directions, members = whole[[0, 3, 4, 5]], np.array([-1, 1, 2, 3, 0, 1, 2, 3])
+        _, gains = asked(columns, directions, members, np.array([0, 4, 8]), n_top=4, lineage=second)
+        np.testing.assert_allclose(gains, np.repeat(expected, 2, axis=0), rtol=1e-2, atol=1e-4)
+
+
+def numpy_offers(columns, directions, members, offsets, *, n_top, lineage=None):
+    lineage = lineage or kernels.Lineage.none(columns, len(offsets) - 1, len(members))
+    return numpy_pursuit.offers(columns, directions, members, offsets, lineage, n_top)
+
+
+@needs_native
 def test_offers_do_not_depend_on_the_number_of_threads_nor_do_equal_gains_change_places() -> None:
     rng = np.random.default_rng(3)
     values = np.tile(rng.normal(size=(150, 40)), (4, 1))  # every gain four times

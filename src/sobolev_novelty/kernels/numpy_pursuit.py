@@ -87,8 +87,8 @@ class Lineage:
     ----------
     parents : int64 array of shape (n_nodes,)
         Places of the standings that nodes begin with; -1 where there is none. With a parent, the members of a node are
-        its new directions only, and the place of its residual among them may be -1: then it is ``weights`` of that place
-        times the parent's, less the other members times theirs.
+        its new directions only, and the place of its residual among them may be -1: then it is the parent's times the
+        first weight of the node, less the other members times theirs.
     slots : int64 array of shape (n_nodes,)
         Where the standings of the nodes are written; -1 where they are not. No node of a call is another's parent.
     weights : float32 array of shape (n_members,)

@@ -200,7 +200,8 @@ class _Visited:
         places: dict[int, int] = {}
         members: list[int] = []
         weights: list[float] = []
-        offsets, parents, made = [0], [], []
+        offsets, parents = [0], list[int]()
+        made: list[_Standing] = []
         for node in nodes:
             parent = self._ancestor(node)
             growth = math.inf if parent is None else parent.growth * parent.node.length / node.length
