@@ -76,13 +76,16 @@ def run_command(
 def table_command(
     store: StoreArgument,
     *,
-    kind: Annotated[str, typer.Option(help="results, differences, contrasts or ablation.")] = "results",
+    kind: Annotated[
+        str, typer.Option(help="results, differences, contrasts, ablation, medians or beaten.")
+    ] = "results",
     form: FormOption = "md",
     noise: NoiseOption = 0.0,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make one of the paper's tables from stored rows."""
+    """Make a table from stored rows: the paper's, medians set by set, or the runs that a straight line beats."""
+    from sobolev_novelty.bench.against_line import beaten_table, median_table
     from sobolev_novelty.bench.contrasts import contrast_table
     from sobolev_novelty.bench.tables import ablation_table, difference_table, results_table
 
@@ -93,6 +96,8 @@ def table_command(
             "differences": lambda: difference_table(frame, suite, noise=noise),
             "contrasts": lambda: contrast_table(frame, suite, contrasts, noise=noise),
             "ablation": lambda: ablation_table(frame),
+            "medians": lambda: median_table(frame, suite, noise=noise),
+            "beaten": lambda: beaten_table(frame, suite, noise=noise),
         }
         if kind not in makers:
             raise ParameterError(f"--kind must be one of {', '.join(makers)}. Got '{kind}'.")
