@@ -9,8 +9,10 @@ residual;  *energy* is a squared length
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +24,6 @@ from sobolev_novelty.kernels import (
     MIN_FRESH,
     LazyColumns,
     Lineage,
-    SingleArray,
     UnitColumns,
     no_standings,
     offers,
@@ -34,6 +35,8 @@ _MIN_NEW = 1e-7
 #: The residual of a node follows from that of an ancestor until this has become so many times longer than it is: single
 #: precision then still knows cosines to a few millionths.
 _MAX_GROWTH = 30.0
+#: Standings kept for one target at most: of 40,000 columns each takes a third of a megabyte.
+_MAX_STANDINGS = 48
 #: Rounds of exchange at most; each takes the best swap of one column.
 _MAX_SWAPS = 12
 #: Relative error below which a screened combination counts as exact.
@@ -151,7 +154,7 @@ class _Node:
         return max(math.sqrt(self.energy), 1e-300)
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Standing:
     """Where the standing of all columns at a node is kept, and by how much rounding has grown in it."""
 
@@ -160,19 +163,21 @@ class _Standing:
     growth: float
 
 
+#: Columns that would explain most beside a node, and the shares of its residual energy that they would take.
+_Offer = tuple[list[int], list[float]]
+_T = TypeVar("_T")
+#: A pursuit that asks for the offers to some nodes, so many for each, and goes on when it has them.
+_Asking = Generator[tuple[list[_Node], int], list[_Offer], _T]
+
+
 @dataclass(slots=True, eq=False)
 class _Visited:
     """The nodes of one pursuit and what was offered to them: exchange comes back to many of them."""
 
     C: UnitColumns
-    n_threads: int
     nodes: dict[tuple[int, ...], _Node] = field(default_factory=dict)
-    offers: dict[tuple[int, ...], tuple[list[int], list[float]]] = field(default_factory=dict)
+    offers: dict[tuple[int, ...], _Offer] = field(default_factory=dict)
     standings: dict[tuple[int, ...], _Standing] = field(default_factory=dict)
-    room: SingleArray = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.room = no_standings(self.C, 16)
 
     def beyond(self, node: _Node, places: Sequence[int]) -> _Node:
         """The node with columns added, one after the other."""
@@ -185,25 +190,42 @@ class _Visited:
             node = known
         return node
 
-    def best(self, frontier: list[_Node], beam: int) -> list[tuple[list[int], list[float]]]:
+    def best(self, frontier: list[_Node], beam: int) -> _Asking[list[_Offer]]:
         """For each node columns that would take most of its residual energy, and which shares; its own among them."""
         n_top = beam + max(len(node.columns) for node in frontier)
-        new = [node for node in frontier if len(self.offers.get(node.columns, ((),))[0]) < n_top]
+        new = {node.columns: node for node in frontier if len(self.offers.get(node.columns, ((),))[0]) < n_top}
         if new:
-            found = self._offered(new, n_top)
-            self.offers.update((node.columns, offer) for node, offer in zip(new, found, strict=True))
+            found = yield list(new.values()), n_top
+            self.offers.update(zip(new, found, strict=True))
         return [self.offers[node.columns] for node in frontier]
 
-    def _offered(self, nodes: list[_Node], n_top: int) -> list[tuple[list[int], list[float]]]:
+    def ancestor(self, node: _Node) -> _Standing | None:
+        """The nearest one with a standing, the node itself perhaps."""
+        for n in range(len(node.columns), -1, -1):
+            found = self.standings.get(node.columns[:n])
+            if found is not None:
+                return found
+        return None
+
+
+class _Desk:
+    """Asks the kernel for all pursuits over the same columns at once: it then goes through the columns once."""
+
+    def __init__(self, C: UnitColumns, n_threads: int) -> None:
+        self.C = C
+        self.n_threads = n_threads
+        self._room = no_standings(C, 16)
+        self._n_used = 0
+
+    def offers(self, asked: Sequence[tuple[_Visited, list[_Node]]], n_top: int) -> list[list[_Offer]]:
         """The kernel's offers; what ancestors stand for is not multiplied again, what nodes share only once."""
         rows: list[FloatArray] = []
         places: dict[int, int] = {}
         members: list[int] = []
         weights: list[float] = []
-        offsets, parents = [0], list[int]()
-        made: list[_Standing] = []
-        for node in nodes:
-            parent = self._ancestor(node)
+        offsets, parents, slots = [0], list[int](), list[int]()
+        for visited, node in ((visited, node) for visited, nodes in asked for node in nodes):
+            parent = visited.ancestor(node)
             growth = math.inf if parent is None else parent.growth * parent.node.length / node.length
             known = 0 if parent is None else len(parent.node.span.directions)
             if parent is None or growth > _MAX_GROWTH:
@@ -221,32 +243,27 @@ class _Visited:
                 weights.append(step / node.length)
             offsets.append(len(members))
             parents.append(-1 if parent is None else parent.slot)
-            made.append(_Standing(node, len(self.standings) + len(made), growth))
-        while len(self.standings) + len(made) > len(self.room):
-            self.room = np.concatenate([self.room, no_standings(self.C, len(self.room))])
-        lineage = Lineage(
-            np.array(parents), np.array([standing.slot for standing in made]), np.array(weights, np.float32), self.room
-        )
+            slots.append(self._kept(visited, node, growth))
+        lineage = Lineage(np.array(parents), np.array(slots), np.array(weights, np.float32), self._room)
         directions = np.array(rows, dtype=np.float32).reshape(-1, self.C.values.shape[1])
-        columns, gains = offers(
-            self.C, directions, members, offsets, n_top=n_top, lineage=lineage, n_threads=self.n_threads
-        )
-        self.standings.update((standing.node.columns, standing) for standing in made)
-        return list(zip(columns.tolist(), gains.tolist(), strict=True))
+        found = offers(self.C, directions, members, offsets, n_top=n_top, lineage=lineage, n_threads=self.n_threads)
+        each = zip(*(array.tolist() for array in found), strict=True)
+        return [list(islice(each, len(nodes))) for _, nodes in asked]
 
-    def _ancestor(self, node: _Node) -> _Standing | None:
-        """The nearest one with a standing."""
-        for n in range(len(node.columns), -1, -1):
-            found = self.standings.get(node.columns[:n])
-            if found is not None:
-                return found
-        return None
+    def _kept(self, visited: _Visited, node: _Node, growth: float) -> int:
+        """Where the standing of a node will be kept; -1 where it is known, or would be one too many."""
+        if node.columns in visited.standings or len(visited.standings) >= _MAX_STANDINGS:
+            return -1
+        slot, self._n_used = self._n_used, self._n_used + 1
+        visited.standings[node.columns] = _Standing(node, slot, growth)
+        if self._n_used > len(self._room):
+            self._room = np.concatenate([self._room, no_standings(self.C, len(self._room))])
+        return slot
 
 
 def pursue(
     columns: FloatArray | LazyColumns | UnitColumns,
-    target: FloatArray,
-    *,
+    *targets: FloatArray,
     n_terms: int,
     beam: int = 12,
     start: Sequence[int] = (),
@@ -254,14 +271,16 @@ def pursue(
     keep: int = 3,
     n_exchanged: int = 2,
     n_threads: int = 1,
-) -> list[Combination]:
-    """The best combinations of 1 to ``n_terms`` columns, found with a beam; stops at the first depth with an exact one.
+) -> list[list[Combination]]:
+    """The best combinations of 1 to ``n_terms`` columns for each target, found with a beam.
+
+    Each stops at the first depth with an exact one.
 
     Parameters
     ----------
     columns : ndarray of shape (n_columns, n_rows), LazyColumns or UnitColumns
-        Need not be normalised; columns that are zero or not finite are never chosen. For several targets scale them
-        once (:func:`sobolev_novelty.kernels.unit_columns`).
+        Need not be normalised; columns that are zero or not finite are never chosen. For several calls scale them once
+        (:func:`sobolev_novelty.kernels.unit_columns`).
     start : sequence of int
         Columns that every combination contains, for free.
     exact : float
@@ -271,21 +290,57 @@ def pursue(
     n_exchanged : int
         Best combinations of each depth that are improved by swapping columns.
     n_threads : int
-        Threads; the result does not depend on it.
+        Threads; the result does not depend on it, nor on the other targets.
     """
+    C = columns if isinstance(columns, UnitColumns) else unit_columns(columns, n_threads=n_threads)
+    desk = _Desk(C, n_threads)
+    chosen = [int(j) for j in start if C.is_usable(j)]
+    found: list[list[Combination]] = [[] for _ in targets]
+    going: dict[int, tuple[_Visited, _Asking[list[Combination]]]] = {}
+    for k, target in enumerate(targets):
+        visited = _Visited(C)
+        pursuit = _pursued(
+            target, visited, chosen, n_terms=n_terms, beam=beam, exact=exact, keep=keep, n_exchanged=n_exchanged
+        )
+        going[k] = visited, pursuit
+    answers: dict[int, list[_Offer] | None] = dict.fromkeys(going)
+    while going:
+        asked: dict[int, tuple[list[_Node], int]] = {}
+        for k, (_, pursuit) in list(going.items()):
+            try:
+                answer = answers[k]
+                asked[k] = next(pursuit) if answer is None else pursuit.send(answer)
+            except StopIteration as end:
+                found[k] = end.value
+                del going[k]
+        n_top = max((n for _, n in asked.values()), default=0)
+        told = desk.offers([(going[k][0], nodes) for k, (nodes, _) in asked.items()], n_top) if asked else []
+        answers = dict(zip(asked, told, strict=True))
+    return found
+
+
+def _pursued(
+    target: FloatArray,
+    visited: _Visited,
+    start: list[int],
+    *,
+    n_terms: int,
+    beam: int,
+    exact: float,
+    keep: int,
+    n_exchanged: int,
+) -> _Asking[list[Combination]]:
     spread = float(np.sum((target - target.mean()) ** 2))
     if not spread > 0.0 or not np.isfinite(spread):
         return []
-    C = columns if isinstance(columns, UnitColumns) else unit_columns(columns, n_threads=n_threads)
-    visited = _Visited(C, n_threads)
-    root = visited.beyond(_Node((), Span.of(target)), [int(j) for j in start if C.is_usable(j)])
+    root = visited.beyond(_Node((), Span.of(target)), start)
     frontier = [root]
     found = [Combination(root.columns, root.energy / spread)] if root.columns else []
     for _ in range(n_terms):
-        frontier = _grow(frontier, visited, beam)
+        frontier = yield from _grown(frontier, visited, beam)
         if not frontier:
             break
-        nodes = _exchanged(frontier[:n_exchanged], root, visited, exact * spread)
+        nodes = yield from _exchanged(frontier[:n_exchanged], root, visited, exact * spread)
         nodes = sorted([*nodes, *frontier[:keep]], key=lambda node: node.energy)
         found.extend(Combination(node.columns, node.energy / spread) for node in nodes[:keep])
         if nodes[0].energy / spread < exact:
@@ -293,7 +348,7 @@ def pursue(
     return found
 
 
-def _exchanged(nodes: list[_Node], root: _Node, visited: _Visited, enough: float) -> list[_Node]:
+def _exchanged(nodes: list[_Node], root: _Node, visited: _Visited, enough: float) -> _Asking[list[_Node]]:
     """Nodes after swapping single columns as long as that helps: what greed took first need not belong there."""
     done: list[_Node] = []
     for _ in range(_MAX_SWAPS):
@@ -302,10 +357,12 @@ def _exchanged(nodes: list[_Node], root: _Node, visited: _Visited, enough: float
         done += [node for node in nodes if node not in shorter]
         if not shorter:
             return done
-        visited.best([rest for several in shorter.values() for rest in several], 1)  # for all of them at once
+        yield from visited.best(
+            [rest for several in shorter.values() for rest in several], 1
+        )  # for all of them at once
         nodes = []
         for node, several in shorter.items():
-            best = _grow(several, visited, 1)
+            best = yield from _grown(several, visited, 1)
             is_better = bool(best) and best[0].energy < node.energy * (1.0 - 1e-6)
             (nodes if is_better else done).append(best[0] if is_better else node)
     return done + nodes
@@ -316,10 +373,11 @@ def _one_less(node: _Node, root: _Node, visited: _Visited) -> list[_Node]:
     return [visited.beyond(root, chosen[:i] + chosen[i + 1 :]) for i in range(len(chosen))]
 
 
-def _grow(frontier: list[_Node], visited: _Visited, beam: int) -> list[_Node]:
+def _grown(frontier: list[_Node], visited: _Visited, beam: int) -> _Asking[list[_Node]]:
     """The best extensions of all nodes by one column."""
     known: dict[frozenset[int], tuple[float, int, int]] = {}
-    for place, (node, (columns, gains)) in enumerate(zip(frontier, visited.best(frontier, beam), strict=True)):
+    offered = yield from visited.best(frontier, beam)
+    for place, (node, (columns, gains)) in enumerate(zip(frontier, offered, strict=True)):
         fresh = [(j, gain) for j, gain in zip(columns, gains, strict=True) if gain > 0.0 and j not in node.columns]
         for j, gain in fresh[:beam]:
             members = frozenset((*node.columns, j))

@@ -42,7 +42,12 @@ int ISA(join)(const double *restrict a, const double *restrict b, int64_t n, int
 }
 
 typedef double vecd __attribute__((vector_size(WIDE * sizeof(double)), aligned(8), may_alias));
+#if defined(__clang__) || __GNUC__ >= 12
 #define SHUFFLED(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+typedef int32_t veci __attribute__((vector_size(WIDE * sizeof(int32_t))));
+#define SHUFFLED(a, b, ...) __builtin_shuffle(a, b, (veci){__VA_ARGS__})
+#endif
 
 /* Rows and columns of sixteen vectors change places: in steps of 8, 4, 2 and 1, each a pair of vectors at a time. */
 SOBOLEV_INLINE void transposed(vecf *rows) {

@@ -60,7 +60,7 @@ def product_forms(
 
 def by_pursuit(logs: LazyColumns, t: FloatArray, n_free: int, n_threads: int) -> list[Combination]:
     """Sums of up to three columns beside the free ones, by matching pursuit; for long lists."""
-    return pursue(logs, t, n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)
+    return pursue(logs, t, n_terms=3, beam=24, start=range(n_free), exact=EXACT, n_threads=n_threads)[0]
 
 
 def by_wide_beam(columns: LazyColumns, t: FloatArray, n_free: int) -> list[Combination]:

@@ -38,6 +38,8 @@ Batches = Iterable[list[Expression]]
 
 #: Rows on which small families are solved whole.
 FAMILY_ROWS = 400
+#: Targets whose sums are sought together.
+AT_ONCE = 3
 #: Functions that are tried together in the simplest sums.
 FAMILIES = (("sin", "cos"), ("exp",), ("log",))
 #: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
@@ -96,7 +98,7 @@ def monomial_sums(variables: Sequence[Variable], t: FloatArray, effort: Effort) 
     """Sums of a few monomials."""
     few = first_rows(variables, effort.n_rows)
     screen = Screen.of(constant(few) + monomials(few, limit=3000), effort.n_threads)
-    return screen.forms(t[: effort.n_rows], n_terms=5)
+    return screen.forms(t[: effort.n_rows], n_terms=5)[0]
 
 
 def solve(reduced: Reduced, effort: Effort) -> Iterator[list[Expression]]:
@@ -175,19 +177,19 @@ class _Problem:
     def simple_sums(self, family: Sequence[str]) -> Batches:
         functions = [name for name in family if name in self.effort.operators]
         screen = Screen.of(simple_dictionary(self.few, functions), self.effort.n_threads)
-        return (writable(wrap, screen.forms(u, n_terms=5)) for wrap, u in self.undone[:4])
+        return screen.batches(self.undone[:4], n_terms=5)
 
     def single(self) -> Batches:
         yield single_terms(self.few[0], self.t, self.effort.operators)
 
     def sums(self) -> Batches:
         screen = Screen.of(self.additive, self.effort.n_threads)
-        return (writable(wrap, screen.forms(u, n_terms=4)) for wrap, u in self.undone)
+        return screen.batches(self.undone, n_terms=4)
 
     def scanned(self) -> Batches:
         """A constant inside a function, found on a grid; the loop's fit does the rest."""
         screen = Screen.of(scanned_dictionary(self.few, self.effort.operators), self.effort.n_threads)
-        yield screen.forms(self.t, n_terms=2, keep=6)
+        yield screen.forms(self.t, n_terms=2, keep=6)[0]
 
     def rational(self) -> Batches:
         yield _rational_forms(self.t, self.additive, self.effort.n_threads)
@@ -206,12 +208,21 @@ class Screen:
         """The dictionary, laid out."""
         return cls(dictionary, unit_columns(dictionary.values, n_threads=n_threads), n_threads)
 
-    def forms(self, t: FloatArray, *, n_terms: int, keep: int = 4) -> list[Expression]:
-        """The best sums of a few columns."""
+    def forms(self, *targets: FloatArray, n_terms: int, keep: int = 4) -> list[list[Expression]]:
+        """The best sums of a few columns, for each target."""
         if not len(self.dictionary):
-            return []
-        found = pursue(self.columns, t, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
-        best = promising(found, keep)
+            return [[] for _ in targets]
+        found = pursue(self.columns, *targets, n_terms=n_terms, exact=EXACT, n_threads=self.n_threads)
+        return [self._written(t, promising(best, keep)) for t, best in zip(targets, found, strict=True)]
+
+    def batches(self, targets: Sequence[tuple[Wrap, FloatArray]], *, n_terms: int) -> Batches:
+        """The same, a few targets at a time: together they cost less, and nobody waits long for the first."""
+        for k in range(0, len(targets), AT_ONCE):
+            some = targets[k : k + AT_ONCE]
+            for (wrap, _), forms in zip(some, self.forms(*(u for _, u in some), n_terms=n_terms), strict=True):
+                yield writable(wrap, forms)
+
+    def _written(self, t: FloatArray, best: Sequence[Combination]) -> list[Expression]:
         return writable(lambda c: fitted_sum(self.dictionary, _thinned(self.dictionary.values, t, c), t), best)
 
 
@@ -243,4 +254,4 @@ def _rational_forms(t: FloatArray, additive: LazyDictionary, n_threads: int) -> 
             return None
         return Expression.of("div", weighted_sum(above), Expression.of("add", weighted_sum(below), 1.0))
 
-    return writable(write, promising(pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)))
+    return writable(write, promising(pursue(both, t, n_terms=4, exact=EXACT, n_threads=n_threads)[0]))
