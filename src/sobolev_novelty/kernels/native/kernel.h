@@ -238,7 +238,7 @@ int novelties(const Call *, const NoveltyJob *);
 
 /* pursuit.c */
 /* Lengths of the columns, and the columns divided by them as panels, (ceil(n_columns / PANEL), n_rows, PANEL); zeros in place of
- * those without a length, and after the last one. */
+ * those without a length. The last panel need not be full: what is behind its last column is the caller's. */
 typedef struct {
     const Hot *hot;
     const double *left, *right;    /* (any, n_rows) */

@@ -1,5 +1,5 @@
-/* Matching pursuit: columns joined from those of two matrices, scaled to unit length and laid out in panels, and the columns that would explain most beside given
- * ones. numpy_pursuit.py defines both. */
+/* Matching pursuit: columns joined from those of two matrices, scaled to unit length and laid out in panels, and the columns that
+ * would explain most beside given ones. numpy_pursuit.py defines both. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
