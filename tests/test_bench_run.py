@@ -291,3 +291,28 @@ def test_an_experiment_can_be_restricted_to_some_methods() -> None:
     assert [spec.label for spec in plan.restricted(["genetic"]).methods] == ["genetic"]
     with pytest.raises(ParameterError, match="no method nothing"):
         plan.restricted(["nothing"])
+
+
+def test_a_method_is_given_dummies_and_units_where_the_experiment_says_so(tmp_path) -> None:
+    seen = {"method": "bench_methods_for_tests:what_is_given"}
+    plan = experiment(
+        {"plain": seen, "more": {**seen, "dummies": 2, "with_units": True}}, tasks=["feynman_I_10_7"], budget=1.0
+    )
+    store = Store(tmp_path / "runs.sqlite")
+    run(plan, store)
+    found = {row["method"]: json.loads(row["extra"]) for row in store.results()}
+    assert found["plain"] == {"columns": 3, "units": None, "y_units": None}
+    assert found["more"] == {"columns": 5, "units": {"x0": "kg", "x1": "m/s", "x2": "m/s"}, "y_units": "kg"}
+
+
+@pytest.mark.parametrize(("option", "value"), [("dummies", -1), ("dummies", 1.5), ("with_units", "yes")])
+def test_what_a_method_cannot_be_given_is_refused(option: str, value: object) -> None:
+    with pytest.raises(ParameterError, match=option):
+        experiment({"linear": {option: value}})
+
+
+def test_units_are_refused_for_tasks_that_have_none_and_methods_that_take_none() -> None:
+    with pytest.raises(ParameterError, match="strogatz_vdp1"):
+        experiment({"genetic": {"with_units": True}}).check_methods()
+    with pytest.raises(ParameterError, match="units"):
+        experiment({"linear": {"with_units": True}}, tasks=["feynman_I_10_7"]).check_methods()

@@ -100,6 +100,20 @@ def test_r_squared_of_a_constant_target_and_of_a_bad_prediction() -> None:
     assert r_squared(np.arange(3.0), np.array([0.0, np.inf, 1.0])) is None
 
 
+def test_dummies_are_shuffled_copies_of_inputs_and_leave_the_rest_alone() -> None:
+    part = task_data("strogatz_vdp1", 3, max_train_rows=100)
+    more = part.with_dummies(2, 3)
+    n = len(part.variables)
+    assert more.variables == (*part.variables, "dummy_0", "dummy_1")
+    for X, wider in [(part.X_train, more.X_train), (part.X_test, more.X_test)]:
+        assert np.array_equal(wider[:, :n], X)
+        for column in wider[:, n:].T:
+            assert any(np.array_equal(np.sort(column), np.sort(own)) for own in X.T)
+            assert not any(np.array_equal(column, own) for own in X.T)
+    assert np.array_equal(more.X_train, part.with_dummies(2, 3).X_train)
+    assert np.array_equal(more.y_train, part.y_train)
+
+
 def test_missing_data_are_named_and_a_failed_download_says_what_to_do(tmp_path, monkeypatch) -> None:
     pytest.importorskip("pmlb")
     monkeypatch.setenv("SOBOLEV_DATA", str(tmp_path))

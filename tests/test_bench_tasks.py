@@ -15,11 +15,13 @@ from sobolev_novelty.bench.tasks import (
     N_STEPS,
     TIME_STEP,
     System,
+    task_units,
     trajectories,
     whitebox_task,
     whitebox_tasks,
 )
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.search.dimensions import check_units
 
 DATA = Path(os.environ.get("SOBOLEV_DATA", ""))
 needs_data = pytest.mark.skipif(
@@ -141,3 +143,16 @@ def test_the_published_states_are_as_far_from_the_solution_as_stated(name: str, 
     system = next(system for system in SYSTEMS if system.name == name)
     deviation = np.abs(accurate_trajectories(system) - trajectories(system)).max()
     np.testing.assert_allclose(deviation, largest, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [task.name for task in whitebox_tasks() if task.name.startswith("feynman")])
+def test_units_of_the_feynman_tasks_fit_their_formulas(name: str) -> None:
+    units = task_units(name)
+    truth = whitebox_task(name).positional_expression
+    assert set(truth.variables) <= set(units["units"])
+    check_units(truth, units["units"], units["y_units"], constant_units=False)
+
+
+def test_tasks_without_units_are_named() -> None:
+    with pytest.raises(ParameterError, match="strogatz_vdp1"):
+        task_units("strogatz_vdp1")

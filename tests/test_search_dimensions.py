@@ -67,6 +67,7 @@ def test_a_dimension_is_written_in_base_units() -> None:
         ("m*v", "J", True, ""),
         ("sqrt(v*v) + r/2", "m/s", False, "The term r has the unit m, the target m/s"),
         ("m**v", None, True, "not a pure number"),
+        ("m*r**(4/2)/(r**(1 + 1)*m)*m*v**2", "J", False, ""),
     ],
 )
 def test_nonsense_is_named(equation: str, target: str | None, is_free: bool, message: str) -> None:

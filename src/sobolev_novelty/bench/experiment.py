@@ -16,6 +16,8 @@
     [methods.genetic-large]
     method = "genetic"          # the registry name, or "package.module:function"; the label by default
     population_size = 500
+    dummies = 2                 # this method gets two more inputs, shuffled copies of others; 0 by default
+    with_units = true           # and is told the units (options 'units' and 'y_units'; Feynman tasks)
 """
 
 from __future__ import annotations
@@ -29,17 +31,36 @@ from typing import Any
 from sobolev_novelty.bench.methods import check_options
 from sobolev_novelty.bench.store import Job
 from sobolev_novelty.bench.suites import MAX_TRAIN_ROWS, suite_tasks, task_fingerprint
-from sobolev_novelty.bench.tasks import read_toml
+from sobolev_novelty.bench.tasks import read_toml, task_units
 from sobolev_novelty.errors import ParameterError
 
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method with its options, under the label it has in tables."""
+    """A method with its options, under the label it has in tables, and what it is given beside the task.
+
+    Parameters
+    ----------
+    label, method : str
+    options : mapping
+        Handed to the method.
+    dummies : int
+        Further inputs that have nothing to do with the target.
+    with_units : bool
+        Whether it is told the units of the inputs and the target.
+    """
 
     label: str
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    dummies: int = 0
+    with_units: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All of that but the label; what has its default is left out."""
+        given = {"dummies": self.dummies, "with_units": self.with_units}
+        return {"method": self.method, **self.options, **{key: value for key, value in given.items() if value}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +126,11 @@ class Experiment:
     def check_methods(self) -> None:
         """Refuse unknown methods and options before anything is run."""
         for spec in self.methods:
-            check_options(spec.method, spec.options)
+            units = {"units": {}, "y_units": "1"} if spec.with_units else {}
+            check_options(spec.method, {**spec.options, **units})
+            if spec.with_units:
+                for task in self.tasks:
+                    task_units(task)
 
     def fingerprints(self, missing: Collection[str] = ()) -> dict[str, str]:
         """What each task is, in a few characters that change with its formula or data; not of the missing ones."""
@@ -114,7 +139,7 @@ class Experiment:
 
     def settings(self) -> dict[str, Any]:
         """What must be the same for all rows of a store."""
-        methods = {f"method:{spec.label}": {"method": spec.method, **spec.options} for spec in self.methods}
+        methods = {f"method:{spec.label}": spec.settings for spec in self.methods}
         contrasts = {"contrasts": [list(pair) for pair in self.contrasts]} if self.contrasts else {}
         common = {"suite": self.suite, "budget": self.budget, "max_train_rows": self.max_train_rows}
         return {**common, **contrasts, **methods}
@@ -127,6 +152,8 @@ class Experiment:
             "suite": _located(self.suite, self.folder),
             "method": spec.method,
             "options": dict(spec.options),
+            "dummies": spec.dummies,
+            "with_units": spec.with_units,
             "seed": job.seed,
             "noise": job.noise,
             "budget": self.budget,
@@ -190,8 +217,13 @@ def _methods(table: Mapping[str, Any]) -> tuple[MethodSpec, ...]:
     for label, options in table.items():
         if not isinstance(options, Mapping):
             raise ParameterError(f"[methods.{label}] must be a table of options. Got {options!r}.")
-        rest = {key: value for key, value in options.items() if key != "method"}
-        specs.append(MethodSpec(label, str(options.get("method", label)), rest))
+        dummies, with_units = options.get("dummies", 0), options.get("with_units", False)
+        if not (isinstance(dummies, int) and dummies >= 0):
+            raise ParameterError(f"'dummies' of [methods.{label}] must be a whole number from 0 on. Got {dummies!r}.")
+        if not isinstance(with_units, bool):
+            raise ParameterError(f"'with_units' of [methods.{label}] must be true or false. Got {with_units!r}.")
+        rest = {key: value for key, value in options.items() if key not in ("method", "dummies", "with_units")}
+        specs.append(MethodSpec(label, str(options.get("method", label)), rest, dummies, with_units))
     return tuple(specs)
 
 

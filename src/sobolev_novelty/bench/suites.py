@@ -17,7 +17,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -61,6 +61,17 @@ class TaskData:
     X_test: FloatArray
     y_test: FloatArray
     truth: Expression | None = None
+
+    def with_dummies(self, n: int, seed: int) -> TaskData:
+        """The task with further inputs that have nothing to do with the target: shuffled copies of its own.
+
+        They look like inputs of this task, so that a method has only the target to tell them by.
+        """
+        rng = np.random.default_rng([seed, n, zlib.crc32(self.name.encode())])
+        sources = rng.integers(0, len(self.variables), n)
+        X = [np.column_stack([X, *(rng.permutation(X[:, k]) for k in sources)]) for X in (self.X_train, self.X_test)]
+        variables = (*self.variables, *(f"dummy_{k}" for k in range(n)))
+        return replace(self, variables=variables, X_train=X[0], X_test=X[1])
 
 
 def suite_tasks(suite: str) -> tuple[str, ...]:

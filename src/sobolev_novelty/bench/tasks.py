@@ -142,12 +142,29 @@ class Task(Law):
         return X, self.values(X)
 
 
+def _own_table(file: str) -> dict[str, Any]:
+    return tomllib.loads(resources.files("sobolev_novelty.bench").joinpath(file).read_text(encoding="utf-8"))
+
+
+def task_units(name: str) -> dict[str, Any]:
+    """The units of a Feynman task, as :class:`~sobolev_novelty.search.SymbolicRegressor` takes them.
+
+    Examples
+    --------
+    >>> task_units("feynman_I_10_7")
+    {'units': {'x0': 'kg', 'x1': 'm/s', 'x2': 'm/s'}, 'y_units': 'kg'}
+    """
+    try:
+        row = _own_table("feynman_units.toml")[name.removeprefix("feynman_")]
+    except KeyError:
+        raise ParameterError(f"The units of the task '{name}' are not known: 'with_units' is for feynman_*.") from None
+    return {"units": {f"x{k}": unit for k, unit in enumerate(row["inputs"].values())}, "y_units": row["target"]}
+
+
 @cache
 def whitebox_tasks() -> tuple[Task, ...]:
     """All 133 tasks: 119 Feynman, then 14 Strogatz, in a fixed order."""
-    table = tomllib.loads(
-        resources.files("sobolev_novelty.bench").joinpath("whitebox.toml").read_text(encoding="utf-8")
-    )
+    table = _own_table("whitebox.toml")
     tasks = [
         Task(
             f"feynman_{name}",

@@ -57,6 +57,7 @@ def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
     from sobolev_novelty.bench.judge import assess_exactness, assess_fit, assess_novelty
     from sobolev_novelty.bench.methods import find_method
     from sobolev_novelty.bench.suites import task_data
+    from sobolev_novelty.bench.tasks import task_units
     from sobolev_novelty.errors import ParameterError
 
     part = task_data(
@@ -66,6 +67,9 @@ def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
         noise=request["noise"],
         suite=request.get("suite"),
     )
+    if request.get("dummies"):
+        part = part.with_dummies(request["dummies"], request["seed"])
+    options = request["options"] | (task_units(request["task"]) if request.get("with_units") else {})
     try:
         fit = find_method(request["method"])
     except ParameterError as error:
@@ -73,7 +77,7 @@ def _run(request: dict[str, Any], result: dict[str, Any]) -> None:
     begin = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a foreign search may divide by zero a million times
-        found = fit(part.X_train, part.y_train, seed=request["seed"], budget=request["budget"], **request["options"])
+        found = fit(part.X_train, part.y_train, seed=request["seed"], budget=request["budget"], **options)
     result.update(
         wall_time=time.perf_counter() - begin,
         expression=str(found.expression),

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.products import EXPONENTS
 from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.errors import ParameterError
@@ -302,8 +303,9 @@ def _joined(op: Operator, operands: Sequence[_Part]) -> _Part:
 
 def _power(operands: Sequence[_Part], whole: Expression) -> Dimension | None:
     (base, _), (exponent, shown) = operands
-    if isinstance(shown.head, float):
-        return None if base is None else _raised(base, Fraction(shown.head).limit_denominator(12))
+    power = tidy(shown).head  # 3/2 is a number too
+    if isinstance(power, float):
+        return None if base is None else _raised(base, Fraction(power).limit_denominator(12))
     for d, e in operands:
         if d is not None and d != PURE:
             raise _NonsenseError(
