@@ -46,6 +46,13 @@ def test_a_law_in_simple_numbers_is_written_in_them(law: str, form: str, seed: i
     np.testing.assert_allclose(evaluate(found, sample), evaluate(sn.parse(law), sample), rtol=1e-12)
 
 
+def test_a_number_that_stands_in_the_equation_may_come_again() -> None:
+    law = "10*(x1 - (x0**3 - x0)/3)"
+    assert sorted(np.abs(simplified(law, "9*x1 - 3*cube(x0) + 3*x0", 0.02).constants)) == pytest.approx(
+        [10 / 3, 10 / 3, 10.0], rel=1e-12
+    )
+
+
 def test_a_constant_that_is_known_well_and_is_not_simple_stays() -> None:
     found = simplified("0.7371*x0 + 1.2345*x1", "0.7*x0 + 1.2*x1", 0.01)
     np.testing.assert_allclose(found.constants, [0.7371, 1.2345], rtol=0.01)

@@ -4,7 +4,8 @@ A constant that rows leave uncertain costs :math:`\ln(|\theta|/\sigma) - \ln 3/2
 and Ferreira 2023), a simple number the logarithm of its numerator and denominator, and more for a multiple of pi. What
 the simple number costs in likelihood is half of the rise of :math:`\chi^2`, the other constants refitted. Where it
 shortens the description by at least :data:`CLEAR_GAIN`, it is taken; the best exchange first, then the next, with what
-the first has made more certain. A constant that may be 0 takes its place in the equation with it.
+the first has made more certain. A number that stands in the equation already costs only to point at it: 10/3 is not a
+simple number, but one that is there may come again. A constant that may be 0 takes its place in the equation with it.
 
 On exact data nothing is uncertain and nothing changes.
 """
@@ -34,6 +35,8 @@ BASES = (
     (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 2.2), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
 )  # fmt: skip
 DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+#: Nats that it costs to point at a number of the equation, more the more there are.
+POINTING = 1.0
 #: Standard errors from the estimate beyond which no number is tried.
 FARTHEST = 3.0
 #: The same for 0, where nodes are saved as well.
@@ -183,12 +186,15 @@ class _Fit:
         scale[scale == 0.0] = 1.0
         A = J / scale[:, None]
         errors = np.sqrt(self.variance * np.diag(np.linalg.pinv(A @ A.T, rcond=1e-12))) / scale
+        settled = {abs(number) for number in self.theta[~self.free].tolist()}
         for place, error in zip(places.tolist(), errors.tolist(), strict=True):
             value = float(self.theta[place])
             if not 0.0 < error < math.inf or not math.isfinite(value) or value == 0.0:
                 continue
             price = max(math.log(abs(value) / error) - 0.5 * math.log(3.0), 0.0)
             tried = [(v, price - cost) for v, cost in simple_numbers(value, FARTHEST * error)]
+            again = [math.copysign(number, value) for number in settled if number > 0.0]
+            tried += [(v, price - POINTING - math.log(len(again))) for v in again if abs(v - value) <= FARTHEST * error]
             if abs(value) <= FARTHEST_ZERO * error:
                 tried.append((0.0, price + NATS_PER_NODE * (complexity - self._without(place).complexity)))
             for v, saved in tried:
