@@ -199,6 +199,26 @@ def test_waves_between_the_rows_are_passed_over() -> None:
     assert "varies faster" in doubt(parse("sin(3*x0)"), Rows(few[:, None], few, None, ("x0",)))
 
 
+@pytest.mark.parametrize(
+    ("text", "is_doubtful"),
+    [
+        ("x0 + square(cube(cube(x1 + 3)))", True),
+        ("x0 + (x1 + 3)**18", True),
+        ("x0 + 1/square(square(cube(x1 + 3)))", True),
+        ("x0 + cube(cube(x1 + 3))", False),
+        ("x0 + 1/(x1 + 3)**6", False),
+    ],
+)
+def test_a_sum_to_a_high_power_is_doubted(text: str, is_doubtful: bool) -> None:
+    assert ("to the power of" in doubt(parse(text), ROWS)) is is_doubtful
+
+
+def test_a_high_power_of_an_input_is_a_law_like_others() -> None:
+    x = 1.0 + 0.1 * X[:, :1]
+    rows = Rows(x, x[:, 0] ** -12, None, ("x0",))
+    assert not doubt(parse("x0**(-12) - 2*x0**(-6)"), rows)
+
+
 def test_of_an_input_with_levels_only_the_levels_matter() -> None:
     levels = np.repeat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 20)
     ordinal = Rows(levels[:, None], levels, None, ("x0",))

@@ -1,4 +1,4 @@
-r"""Doubts about an equation that no error shows: poles within reach, terms on a few rows, waves between the rows.
+r"""Doubts that no error shows: poles within reach, terms on a few rows, waves between the rows, high powers.
 
 Notation
 --------
@@ -13,10 +13,12 @@ from itertools import combinations, product
 
 import numpy as np
 
+from sobolev_novelty.algebra.products import EXPONENTS
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.domains import Answer, check_domain
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
@@ -33,6 +35,8 @@ RESOLVED = 0.5 * math.pi
 GENTLE = 1.5
 #: A term that becomes this many times as large in a corner of the range, or just beyond, as at any row.
 RUNAWAY = 10.0
+#: Powers of sums and functions above this are no law's; a search builds them of squares and cubes, as a narrow bump.
+LARGEST_POWER = 9.0
 #: Boxes looked at for poles.
 MAX_BOXES = 1000
 #: Combinations of the levels of inputs that are looked at where there is no other input, and beside others.
@@ -116,6 +120,9 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
     terms = [term for term in additive_terms(expression) if term.expression.variables]
     jets = derivatives([term.expression for term in terms], rows.sample, order=1) if terms else np.zeros((0, 1, 0))
     for term, jet in zip(terms, jets, strict=True):
+        power = largest_power(term.expression)
+        if power > LARGEST_POWER:
+            return f"The term {short_text(term.expression)} has a sum or a function to the power of {power:g}."
         n = effective_rows(jet[0], rows.weights)
         most = LONE_SHARE if n < LONE_ROWS else 1.0
         if n < LEAST_ROWS and not _is_foretold(term, expression, jet[0], rows, most):
@@ -128,6 +135,36 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
             if _step(jet[1 + place], rows.X[:, place]) > _resolved(rows.X[:, place]) * size:
                 return f"The term {short_text(term.expression)} varies faster along {name} than the rows resolve."
     return ""
+
+
+def largest_power(expression: Expression) -> float:
+    """The largest power, up or down, of anything that is not a product of inputs.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> largest_power(parse("x0**12/x1**6")), largest_power(parse("square(cube(x0 + 1)*x1)/cos(x0)**3"))
+    (1.0, 6.0)
+    """
+    largest = 1.0
+
+    def node(op: Operator, operands: tuple[tuple[float, float | None], ...]) -> tuple[float, float | None]:
+        # The power of what is below, 0 for a product of inputs; and the value of a constant.
+        nonlocal largest
+        power, exponent = operands[0][0], EXPONENTS.get(op.name)
+        if op.name in ("pow", "powabs"):
+            exponent = operands[1][1]
+        if exponent is not None:
+            power *= abs(exponent)
+        elif op.name in ("mul", "div", "neg"):
+            power = max(power for power, _ in operands)
+        else:
+            power = 1.0
+        largest = max(largest, power)
+        return power, None
+
+    expression.fold(lambda token: (0.0, token if isinstance(token, float) else None), node)
+    return largest
 
 
 def _is_foretold(term: Term, expression: Expression, values: FloatArray, rows: Rows, most: float) -> bool:
