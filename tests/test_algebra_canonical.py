@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import assume, given
 
 from algebra_cases import NAMES, POSITIVE, REWRITTEN, SIGNED, assert_same_function, values
@@ -11,6 +12,7 @@ from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.forms import split_form
 from strategies import expressions
 
@@ -31,6 +33,20 @@ def test_tidying_keeps_the_function_and_grows_only_by_numbers_it_moves_out(expre
         assert_same_function(_tidied(expression), expression, sample)
     n_reciprocals = [str(token) for token in expression.tokens].count("inv")  # 1/x has a node more
     assert len(_tidied(expression)) <= len(expression) + n_reciprocals + 2 * len(expression.constants)
+
+
+@pytest.mark.parametrize(
+    ("text", "tidied"),
+    [
+        ("log(exp(x0*exp(-x1)))", "x0*exp(-x1)"),
+        ("log(2*exp(3*x0 - x1))", f"3*x0 - x1 + {np.log(2.0)}"),
+        ("x1*log(exp(x0))", "x1*x0"),
+        ("log(x1*exp(x0))", "log(x1*exp(x0))"),
+        ("log(-exp(x0))", "log(-exp(x0))"),
+    ],
+)
+def test_a_logarithm_and_an_exponential_undo_each_other(text: str, tidied: str) -> None:
+    assert str(tidy(parse(text))) == tidied
 
 
 @given(random_expressions)

@@ -25,8 +25,8 @@ Tokens = tuple[Token, ...]
 Part = tuple[float, bool, Tokens | None]
 Sum = list[Part]
 
-_POW, _DIV, _MUL, _ADD, _SUB, _NEG, _EXP, _INV = (
-    OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg", "exp", "inv")
+_POW, _DIV, _MUL, _ADD, _SUB, _NEG, _EXP, _LOG, _INV = (
+    OPERATORS[name] for name in ("pow", "div", "mul", "add", "sub", "neg", "exp", "log", "inv")
 )
 
 #: Sums up to this many nodes are taken apart summand by summand.
@@ -220,6 +220,15 @@ def _exp(operand: Sum) -> Sum | None:
     return [(math.exp(constant), True, (_EXP, *_build(rest)))]
 
 
+def _log(operand: Sum) -> Sum | None:
+    """log(c exp(s)) = log c + s: what an undone logarithm leaves of a law that has an exponential outside."""
+    c, explicit, e = operand[0]
+    if len(operand) != 1 or e is None or e[0] is not _EXP or not c > 0.0:
+        return None
+    inner = _sum_of(e[1:], tidy=True)
+    return inner if c == 1.0 and not explicit else _add(inner, [(math.log(c), explicit, None)])
+
+
 def _power_rule(name: str, exponent: float) -> Callable[[Sum], Sum | None]:
     op = OPERATORS[name]
     return lambda operand: _raised(op, exponent, operand)
@@ -228,6 +237,7 @@ def _power_rule(name: str, exponent: float) -> Callable[[Sum], Sum | None]:
 _RULES_OF_ONE: dict[Operator, Callable[[Sum], Sum | None]] = {
     _NEG: _neg,
     _EXP: _exp,
+    _LOG: _log,
     **{OPERATORS[name]: _power_rule(name, exponent) for name, exponent in EXPONENTS.items()},
 }
 _RULES_OF_TWO: dict[Operator, Callable[[Sum, Sum], Sum | None]] = {
