@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
+from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.choice import Contest, baselines, chosen_index, linear_form
@@ -197,6 +199,19 @@ def test_waves_between_the_rows_are_passed_over() -> None:
     assert not doubt(parse("x0 + 0.1*sin(40*x0)"), rows)
     few = np.arange(40.0) % 8
     assert "varies faster" in doubt(parse("sin(3*x0)"), Rows(few[:, None], few, None, ("x0",)))
+
+
+def test_on_many_rows_a_much_smaller_error_outweighs_a_doubt() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform(0.2, 3.0, (600, 1))
+    for law, noise in [("cos(x0)/sin(x0 - 0.1)", 0.1), ("x0", 0.1)]:
+        y = evaluate(parse(law), x) + noise * rng.normal(size=600)
+        rows = Rows(x, y, None, ("x0",))
+        found = candidates((law, 0.01, 0.9), ("0.1/(x0 - 3.1) + x0", 0.009, 0.91), ("x0 + 1", 0.5, 0.5))
+        polished = [replace(c, nmse=float(np.mean((y - evaluate(c.expression, x)) ** 2) / np.var(y))) for c in found]
+        index = chosen_index(polished, table(polished, [1.0] * 3), rows, "score")
+        assert str(polished[index].expression) == law
+        assert bool(doubt(parse(law), rows)) is ("sin" in law)
 
 
 @pytest.mark.parametrize(

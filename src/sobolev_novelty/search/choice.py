@@ -62,6 +62,9 @@ SHORT_LINE_LEAD = 1.0
 N_CONTESTS = 3
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
+#: On many rows a doubt is outweighed where what no doubt stands against has an error this many times as large on rows
+#: held out: cot(x) has a pole, and is still a better account of rows on both sides of it than a straight line.
+OUTWEIGHED = 4.0
 
 
 def linear_form(rows: Rows, max_complexity: int) -> Expression | None:
@@ -150,18 +153,30 @@ def chosen_index(
     order = _ranked(candidates, table, rows, select)
     contest = Contest.of(baselines if select == "score" else (), rows, n_tried)
     n_lost = 0
+    doubted: list[int] = []
     for index in order:
         candidate = candidates[index]
         if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
             return order[0]
         if _is_trusted(candidate, rows) or contest.is_best(candidate):
-            return index
-        if n_lost >= N_CONTESTS or candidate in baselines or doubt(candidate.expression, rows, deadline):
+            return _outweighing(doubted, index, candidates, rows)
+        if n_lost >= N_CONTESTS or candidate in baselines:
             continue
-        if contest.is_won_by(candidate):
-            return index
-        n_lost += 1
+        if doubt(candidate.expression, rows, deadline):
+            doubted.append(index)
+        elif contest.is_won_by(candidate):
+            return _outweighing(doubted, index, candidates, rows)
+        else:
+            n_lost += 1
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
+
+
+def _outweighing(doubted: Sequence[int], index: int, candidates: Sequence[Candidate], rows: Rows) -> int:
+    """The first of those passed over whose error on rows held out is a fraction of that of the one to be taken."""
+    if not doubted or len(rows.y) < FEW_ROWS:
+        return index
+    mean = cross_validated([candidates[i].expression for i in (*doubted, index)], rows).mean
+    return next((i for i, error in zip(doubted, mean, strict=False) if OUTWEIGHED * error < mean[-1]), index)
 
 
 def _is_trusted(candidate: Candidate, rows: Rows) -> bool:

@@ -43,8 +43,9 @@ N_REWRITTEN = 5
 #: Terms of a best expression smaller than this share of the largest are tried without.
 NEGLIGIBLE = 1e-7
 MAX_THINNED_TERMS = 20
-#: A best score that grew by this share within the last few generations is an evolution that goes well.
-PROGRESS, PATIENCE = 1e-3, 5
+#: Where the target may be nothing but noise, this many batches of structural forms have a turn in each generation, the
+#: later ones in every third: the most promising come first.
+N_FIRST_BATCHES = 100
 
 
 @dataclass(slots=True)
@@ -119,8 +120,6 @@ class GeneticState(State):
     rewritten: set[Expression] = field(default_factory=set)
     genomes: dict[Expression, Genome] = field(default_factory=dict)
     generation: int = 0
-    best_score: float = 0.0
-    improved_at: int = 0
 
 
 class Genetic(Engine[GeneticState]):
@@ -213,17 +212,17 @@ class Genetic(Engine[GeneticState]):
         kept = {c.expression for c in state.population}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
-        best = ranked[0].score if ranked else 0.0
-        if best > (1.0 + PROGRESS) * state.best_score:
-            state.best_score, state.improved_at = best, state.generation
         return state
 
     def _is_turn_of_structure(self, state: GeneticState) -> bool:
-        """Always; but only every third generation where the target may be nothing but noise and evolution goes well."""
+        """Always while the first batches come; then in every third generation where the target may be noise.
+
+        How evolution fares does not enter: with guidance it fares better, and laws would be missed for it.
+        """
         if state.structural is None or state.structural.is_exhausted:
             return False
-        goes_well = state.generation - state.improved_at < PATIENCE
-        return not (state.structure_may_wait and goes_well) or state.generation % 3 == 0
+        is_early = state.structural.n_taken < N_FIRST_BATCHES
+        return is_early or not state.structure_may_wait or state.generation % 3 == 0
 
     def _is_turn_of_guidance(self, state: GeneticState) -> bool:
         """Every third generation: the best change slowly, and the signal must not take the time of the search."""
