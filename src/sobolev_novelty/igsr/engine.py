@@ -120,6 +120,8 @@ class IGSR(Engine[SetState]):
     4
     """
 
+    asks_in_words = True
+
     def __init__(
         self,
         proposer: Proposer | None = None,

@@ -30,6 +30,7 @@ from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
+from sobolev_novelty.search.natural_units import NaturalUnits
 from sobolev_novelty.search.units import Units
 
 #: Operators engines may use unless told otherwise.
@@ -131,22 +132,27 @@ class UserTerms:
         The user's name of the target.
     units : Units
         What the columns of the search were divided by.
+    natural : NaturalUnits, optional
+        Which inputs were set to one before.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     target: str = "y"
     units: Units = field(default_factory=lambda: Units({}))
+    natural: NaturalUnits | None = None
 
     def written(self, expression: Expression) -> Expression:
         """An expression of the search in the user's names and units."""
-        return self.units.to_user(expression).rename(self.names)
+        found = self.units.to_user(expression)
+        return (found if self.natural is None else self.natural.written(found)).rename(self.names)
 
     def read(self, expression: Expression) -> Expression:
         """The user's expression in the variables of the search."""
-        return self.units.to_search(expression.rename({name: own for own, name in self.names.items()}))
+        found = expression.rename({name: own for own, name in self.names.items()})
+        return self.units.to_search(found if self.natural is None else self.natural.read(found))
 
     def inputs(self, sample: Sample) -> Sample:
-        """The inputs of the search in the user's names and units."""
+        """The inputs of the search in the user's names and units, where none was set to one."""
         X = self.units.undone(sample.X, sample.names)
         return Sample(X, tuple(self.names.get(name, name) for name in sample.names))
 
@@ -347,10 +353,13 @@ class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
         simplifies nor respells, and chooses by rank alone. For backbones whose own strength is to be measured.
     has_islands : bool
         Of the class. True if several searches side by side do better than one with more threads.
+    asks_in_words : bool
+        Of the class. True for an engine that shows the user's columns to somebody: they stay as they are.
     """
 
     as_found: ClassVar[bool] = False
     has_islands: ClassVar[bool] = False
+    asks_in_words: ClassVar[bool] = False
     guidance: SobolevGuidance | None
 
     @abstractmethod

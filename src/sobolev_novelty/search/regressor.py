@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray, refuse_dask
+from sobolev_novelty.data import FloatArray, Sample, refuse_dask
 from sobolev_novelty.digits import DEFAULT_DIGITS
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
@@ -43,12 +43,14 @@ from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation
 from sobolev_novelty.search.front import ParetoFront, undominated
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
+from sobolev_novelty.search.natural_units import natural_units
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.template_engine import template_engine
+from sobolev_novelty.search.units import Units
 from sobolev_novelty.search.validation import Rows, warn_outside
 from sobolev_novelty.search.verdicts import term_verdicts
 
@@ -275,7 +277,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             if saved.equations:  # the run before had its seeds
                 seeder = source = None
         clock = Clock(begin, budget.seconds, 0 if prepared.is_complete else len(y), budget.clock)
-        problem = self._problem(prepared, guesses, "y" if target is None else str(target))
+        in_words = source is not None or seeder is not None or self._engine().asks_in_words
+        problem = self._problem(prepared, guesses, "y" if target is None else str(target), in_words=in_words)
         counts, n_own = {}, len(problem.guesses)
         if source is not None:
             found = source.guesses(replace(problem, deadline=clock.search), rng)
@@ -466,23 +469,35 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _previous_guesses(self) -> list[Expression]:
         return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
 
-    def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str) -> Problem:
+    def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str, *, in_words: bool) -> Problem:
         user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
-        dimensions = Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
+        dimensions = self._dimensions()
+        sample, y, weights = prepared.sample, prepared.y, prepared.weights
         if dimensions is not None:
             for guess in guesses:
                 dimensions.check(guess)
             dimensions = dimensions.renamed({name: own for own, name in user.names.items()})
+            guesses = [*guesses, *(user.written(e) for e in dimensions.monomials(sample.names))]
+            # Limits on forms hold for the user's equations, not for those of pure numbers.
+            is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS)
+            natural = natural_units(dimensions, sample.names, prepared.X_user, y) if is_plain and not in_words else None
+            if natural is not None:
+                scaled = natural.applied(prepared.X_user, sample.names, y, weights)
+                units = Units.of(scaled.X, natural.names)
+                sample = Sample(units.applied(scaled.X, natural.names), natural.names)
+                y, weights, dimensions = scaled.y, scaled.weights, None
+                user = replace(user, units=units, natural=natural)
         forms = tuple(user.read(guess) for guess in guesses)
-        kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
-        kept += () if dimensions is None else tuple(dimensions.monomials(prepared.sample.names))
-        rows = prepared.sample, prepared.y, prepared.weights
+        kept = tuple(form for form in forms if set(form.variables) <= set(sample.names))
         control = self._control().read(user.read, {name: own for own, name in user.names.items()})
-        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions, control=control)
+        return Problem(sample, y, weights, operators, limit, kept, user=user, dimensions=dimensions, control=control)
+
+    def _dimensions(self) -> Dimensions | None:
+        return Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
 
     def _control(self) -> Control:
         return Control.of(self._names(), **{name: getattr(self, name) for name in ARGUMENTS})
@@ -554,10 +569,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
+        dimensions = self._dimensions()
         lines = [
             e
             for e in baselines(rows, limit, problem.operators if self.template is None else ())
-            if problem.dimensions is None or not e.variables or problem.dimensions.allows(problem.user.read(e))
+            if dimensions is None or not e.variables or dimensions.allows(e)
         ]
         plain = data.rated_plain(lines, limit, clock.polish)
         simple = data.with_simple_constants(candidates, limit, clock.choice)

@@ -81,6 +81,11 @@ def is_doubtful(problem: Problem, rng: np.random.Generator) -> bool:
 def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable], FloatArray]:
     """Variables that vary, and the target, in random order: screening looks at the first rows only."""
     order = rng.permutation(problem.sample.n_samples)
+    if problem.weights is not None:
+        # Heavy rows first, as if they were drawn by their weight without being put back (Efraimidis and Spirakis).
+        with np.errstate(all="ignore"):
+            keys = -np.log(rng.random(len(order))) / problem.weights
+        order = np.argsort(keys, kind="stable")
     rows = zip(problem.sample.names, problem.sample.X, strict=True)
     variables = [Variable(Expression.of(name), np.ascontiguousarray(row[order])) for name, row in rows]
     return [v for v in variables if np.ptp(v.values) > 0.0], problem.y[order]
