@@ -8,7 +8,8 @@ a row given twice are then the same problem, and the order of the rows does not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import merged_rows
-from sobolev_novelty.search.engine import Deadline
+from sobolev_novelty.search.dimensions import Dimensions
+from sobolev_novelty.search.engine import Deadline, UserTerms
+from sobolev_novelty.search.natural_units import natural_units
 from sobolev_novelty.search.units import Units
 
 #: Rows an engine searches on; constants are polished on all rows afterwards.
@@ -114,6 +118,31 @@ def prepare(
     sample = Sample(units.applied(searched, names), names)
     chosen = tuple(int(k) for k in columns)
     return Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
+
+
+def with_units(
+    dimensions: Dimensions, prepared: Prepared, user: UserTerms, guesses: Sequence[Expression], *, is_plain: bool
+) -> tuple[Prepared, UserTerms, Dimensions | None, list[Expression]]:
+    """A problem whose columns have units, in the user's names; where it can be, one of pure numbers.
+
+    Parameters
+    ----------
+    is_plain : bool
+        Whether it can: limits on forms hold for equations of the user's own columns, not for those of pure numbers.
+    """
+    for guess in guesses:
+        dimensions.check(guess)
+    names = prepared.sample.names
+    own = dimensions.renamed({name: own for own, name in user.names.items()})
+    guesses = [*guesses, *(user.written(e) for e in own.monomials(names))]
+    natural = natural_units(own, names, prepared.X_user, prepared.y) if is_plain else None
+    if natural is None:
+        return prepared, user, own, guesses
+    rows = natural.applied(prepared.X_user, names, prepared.y, prepared.weights)
+    units = Units.of(rows.X, natural.names)
+    sample = Sample(units.applied(rows.X, natural.names), natural.names)
+    pure = replace(prepared, sample=sample, y=rows.y, weights=rows.weights, units=units, X_user=rows.X)
+    return pure, replace(user, units=units, natural=natural), None, guesses
 
 
 def refuse_several_targets(y: Any) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray, Sample, refuse_dask
+from sobolev_novelty.data import FloatArray, refuse_dask
 from sobolev_novelty.digits import DEFAULT_DIGITS
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
@@ -43,14 +43,12 @@ from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation
 from sobolev_novelty.search.front import ParetoFront, undominated
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
-from sobolev_novelty.search.natural_units import natural_units
-from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets
+from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets, with_units
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.template_engine import template_engine
-from sobolev_novelty.search.units import Units
 from sobolev_novelty.search.validation import Rows, warn_outside
 from sobolev_novelty.search.verdicts import term_verdicts
 
@@ -256,7 +254,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         check_select(self.select)
         refuse_several_targets(y)
         target = getattr(y, "name", None)
-        previous = self._previous_guesses() if self.warm_start else []
+        previous = list(self.equations_["expression"]) if self.warm_start and hasattr(self, "equations_") else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
         weights = None if sample_weight is None else checked_weights(sample_weight, X)
@@ -466,9 +464,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def _budget(self) -> Budget:
         return within(self.timeout, self.budget, DEFAULT_BUDGET)
 
-    def _previous_guesses(self) -> list[Expression]:
-        return list(self.equations_["expression"]) if hasattr(self, "equations_") else []
-
     def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str, *, in_words: bool) -> Problem:
         user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
@@ -476,25 +471,14 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if limit < 1:
             raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
         dimensions = self._dimensions()
-        sample, y, weights = prepared.sample, prepared.y, prepared.weights
         if dimensions is not None:
-            for guess in guesses:
-                dimensions.check(guess)
-            dimensions = dimensions.renamed({name: own for own, name in user.names.items()})
-            guesses = [*guesses, *(user.written(e) for e in dimensions.monomials(sample.names))]
-            # Limits on forms hold for the user's equations, not for those of pure numbers.
-            is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS)
-            natural = natural_units(dimensions, sample.names, prepared.X_user, y) if is_plain and not in_words else None
-            if natural is not None:
-                scaled = natural.applied(prepared.X_user, sample.names, y, weights)
-                units = Units.of(scaled.X, natural.names)
-                sample = Sample(units.applied(scaled.X, natural.names), natural.names)
-                y, weights, dimensions = scaled.y, scaled.weights, None
-                user = replace(user, units=units, natural=natural)
+            is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS) and not in_words
+            prepared, user, dimensions, guesses = with_units(dimensions, prepared, user, guesses, is_plain=is_plain)
         forms = tuple(user.read(guess) for guess in guesses)
-        kept = tuple(form for form in forms if set(form.variables) <= set(sample.names))
+        kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
+        rows = prepared.sample, prepared.y, prepared.weights
         control = self._control().read(user.read, {name: own for own, name in user.names.items()})
-        return Problem(sample, y, weights, operators, limit, kept, user=user, dimensions=dimensions, control=control)
+        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions, control=control)
 
     def _dimensions(self) -> Dimensions | None:
         return Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
