@@ -12,7 +12,7 @@ from sobolev_novelty.errors import MissingExtraError, ParameterError
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import INTERRUPTED, N_LEADERS, Budget, SearchProgress, run
+from sobolev_novelty.search.loop import INTERRUPTED, N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
 from sobolev_novelty.search.mcts import MCTS
 from sobolev_novelty.search.regressor import SymbolicRegressor
 from sobolev_novelty.search.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
@@ -83,7 +83,8 @@ def test_islands_are_given_guesses_too() -> None:
 def test_the_leaders_of_a_result_are_its_best_fits() -> None:
     result = run(PROBLEM, MCTS(), Budget(max_evaluations=200), np.random.default_rng(0))
     ranks = [candidate.rank for candidate in result.leaders]
-    assert len(ranks) == N_LEADERS
+    assert N_LEADERS <= len(ranks) <= N_LEADERS + N_CONTENDERS
+    assert len({f"{candidate.nmse:.5e}" for candidate in result.leaders}) == len(ranks)
     assert ranks == sorted(ranks, reverse=True)
     assert result.best is not None
     assert ranks[0] >= result.best.rank

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 #: Numerator times denominator at most: fractions of larger numbers are near anything.
 MAX_PARTS = 1_000_000
 #: Denominators of fractions that a number is taken for which differs from them in the last digits only.
 DENOMINATORS = range(1, 13)
+#: What simple numbers are multiples of, and nats that naming it costs.
+SIMPLE_BASES = (
+    (1.0, 0.0), (math.pi, 2.3), (1.0 / math.pi, 2.3), (math.pi**2, 3.0), (1.0 / math.pi**2, 3.0),
+    (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 2.2), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
+)  # fmt: skip
+SIMPLE_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 
 
 def nearest_simple(
@@ -71,3 +78,28 @@ def repeating_fraction(number: float) -> Fraction | None:
         while rest % prime == 0:
             rest //= prime
     return fraction if rest > 1 and float(fraction) == number else None
+
+
+def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
+    """Simple numbers within reach of a value, of its sign, and the nats that it costs to write them down.
+
+    Examples
+    --------
+    >>> number, nats = min(simple_numbers(0.498, 0.01), key=lambda found: found[1])
+    >>> number, round(nats, 1)
+    (0.5, 0.7)
+    """
+    best: dict[float, float] = {}
+    for base, nats in SIMPLE_BASES:
+        for denominator in SIMPLE_DENOMINATORS:
+            parts = abs(value) / base * denominator
+            if parts > MAX_PARTS:
+                continue
+            for numerator in {math.floor(parts), math.ceil(parts)} - {0}:
+                if math.gcd(numerator, denominator) > 1:
+                    continue
+                number = math.copysign(numerator / denominator * base, value)
+                if abs(number - value) <= reach:
+                    cost = nats + math.log(numerator * denominator)
+                    best[number] = min(cost, best.get(number, math.inf))
+    yield from best.items()

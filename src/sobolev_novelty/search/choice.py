@@ -21,7 +21,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.chance import is_beyond_chance, length, n_numbers
+from sobolev_novelty.search.chance import description_of, is_beyond_chance, length, n_numbers
 from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
@@ -62,9 +62,14 @@ SHORT_LINE_LEAD = 1.0
 N_CONTESTS = 3
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
+#: Nodes, and share of its own, by which others are longer than an equation that describes the rows best, where that is
+#: no accident of how far the search came.
+LONGER, LONGER_SHARE = 8, 0.3
 #: On many rows a doubt is outweighed where what no doubt stands against has an error this many times as large on rows
-#: held out: cot(x) has a pole, and is still a better account of rows on both sides of it than a straight line.
+#: held out: cot(x) has a pole, and is still a better account of rows on both sides of it than a straight line. Or where
+#: that takes as many nodes at least and this many nats more: arcsin(x/y) ends where the rows end.
 OUTWEIGHED = 4.0
+OUTWEIGHED_NATS = 10.0
 
 
 def linear_form(rows: Rows, max_complexity: int) -> Expression | None:
@@ -124,7 +129,9 @@ def chosen_index(
     select: str | Rule,
     *,
     baselines: Sequence[Candidate] = (),
+    n_rows: int | None = None,
     n_tried: int = 1,
+    longest: int = 0,
     deadline: Deadline | None = None,
 ) -> int:
     """The row of the table of equations that a rule chooses.
@@ -138,8 +145,12 @@ def chosen_index(
     select : {"score", "distinct", "validation", "one-se"} or callable
     baselines : sequence of Candidate
         Those of the candidates that nobody searched for. With the rule "score" the others have to beat them.
+    n_rows : int, optional
+        Rows that the errors of the candidates are of, where there are more than those in ``rows``.
     n_tried : int
         Forms that the search has fitted.
+    longest : int
+        Complexity of the longest equation that was best on the rows of the search.
     deadline : Deadline, optional
         When it is over the first of the ranking is taken, unless rows are few: there the judgement is quick.
     """
@@ -150,7 +161,8 @@ def chosen_index(
                 f"'select' must return the index of a row of equations_, 0 to {len(table) - 1}. Got {index!r}."
             )
         return int(index) % len(table)
-    order = _ranked(candidates, table, rows, select)
+    n_rows = len(rows.y) if n_rows is None else n_rows
+    order = _ranked(candidates, table, rows, select, n_rows=n_rows, longest=longest)
     contest = Contest.of(baselines if select == "score" else (), rows, n_tried)
     n_lost = 0
     doubted: list[int] = []
@@ -159,24 +171,30 @@ def chosen_index(
         if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
             return order[0]
         if _is_trusted(candidate, rows) or contest.is_best(candidate):
-            return _outweighing(doubted, index, candidates, rows)
+            return _outweighing(doubted, index, candidates, rows, n_rows)
         if n_lost >= N_CONTESTS or candidate in baselines:
             continue
         if doubt(candidate.expression, rows, deadline):
             doubted.append(index)
         elif contest.is_won_by(candidate):
-            return _outweighing(doubted, index, candidates, rows)
+            return _outweighing(doubted, index, candidates, rows, n_rows)
         else:
             n_lost += 1
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
 
 
-def _outweighing(doubted: Sequence[int], index: int, candidates: Sequence[Candidate], rows: Rows) -> int:
-    """The first of those passed over whose error on rows held out is a fraction of that of the one to be taken."""
+def _outweighing(doubted: Sequence[int], index: int, candidates: Sequence[Candidate], rows: Rows, n_rows: int) -> int:
+    """The first of those passed over that outweighs its doubt beside the one to be taken."""
     if not doubted or len(rows.y) < FEW_ROWS:
         return index
+    taken = candidates[index]
+    limit = _nats(taken, n_rows, rows.X.shape[1]) - OUTWEIGHED_NATS
     mean = cross_validated([candidates[i].expression for i in (*doubted, index)], rows).mean
-    return next((i for i, error in zip(doubted, mean, strict=False) if OUTWEIGHED * error < mean[-1]), index)
+    for i, error in zip(doubted, mean, strict=False):
+        is_shorter = candidates[i].complexity <= taken.complexity and rows.loss.is_squared
+        if OUTWEIGHED * error < mean[-1] or (is_shorter and _nats(candidates[i], n_rows, rows.X.shape[1]) < limit):
+            return i
+    return index
 
 
 def _is_trusted(candidate: Candidate, rows: Rows) -> bool:
@@ -208,12 +226,23 @@ def _weight(expression: Expression) -> int:
     return expression.complexity + NODES_PER_NUMBER * n_numbers(expression)
 
 
-def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, select: str) -> list[int]:
+def _ranked(
+    candidates: Sequence[Candidate],
+    table: pd.DataFrame,
+    rows: Rows,
+    select: str,
+    *,
+    n_rows: int,
+    longest: int,
+) -> list[int]:
     """Indices, the best first."""
     law = within_rounding(candidates, rows)
     by_score = sorted(range(len(candidates)), key=lambda i: (i == law, candidates[i].rank), reverse=True)
-    if select == "score" or candidates[by_score[0]].nmse < TRUSTED_NMSE:
+    if candidates[by_score[0]].nmse < TRUSTED_NMSE:
         return by_score
+    if select == "score":
+        is_plain = not rows.loss.is_squared or n_rows < FEW_ROWS
+        return by_score if is_plain else _by_description(candidates, n_rows, rows.X.shape[1], longest) or by_score
     if select == "distinct":
         distinct = (table["min_novelty"] > TAU_ID).tolist()
         return sorted(by_score, key=lambda i: not distinct[i])
@@ -226,6 +255,24 @@ def _ranked(candidates: Sequence[Candidate], table: pd.DataFrame, rows: Rows, se
     within = [i for i in range(len(candidates)) if found.mean[i] <= limit]
     simplest = sorted(within, key=lambda i: candidates[i].complexity)
     return simplest + [i for i in by_error if i not in within]
+
+
+def _by_description(candidates: Sequence[Candidate], n_rows: int, n_inputs: int, longest: int) -> list[int] | None:
+    """Indices, the shortest description first, where much longer equations were found and describe the rows no better.
+
+    Then nothing but noise is left, and what R_base takes for a hair's breadth may be the difference between a law and
+    an approximation. None where descriptions get shorter as equations get longer: no law was found, and R_base says how
+    much length an approximation is worth.
+    """
+    nats = [_nats(c, n_rows, n_inputs) for c in candidates]
+    best = candidates[min(range(len(candidates)), key=nats.__getitem__)]
+    if longest < best.complexity + max(LONGER, LONGER_SHARE * best.complexity):
+        return None
+    return sorted(range(len(candidates)), key=nats.__getitem__)
+
+
+def _nats(candidate: Candidate, n_rows: int, n_inputs: int) -> float:
+    return description_of(candidate.expression, candidate.nmse, candidate.complexity, n_rows, n_inputs)
 
 
 def baselines(rows: Rows, max_complexity: int, operators: Collection[str]) -> list[Expression]:

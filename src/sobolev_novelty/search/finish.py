@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.batch import novelties
@@ -17,9 +18,13 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score, merged_rows
+from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished, relative_error
+from sobolev_novelty.search.fits import Fitter
+from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.front import ParetoFront, distinct
 from sobolev_novelty.search.loss import Rating
 from sobolev_novelty.search.loss_fit import predictions, refined
 from sobolev_novelty.search.preparation import Prepared
@@ -31,8 +36,15 @@ if TYPE_CHECKING:
 
 #: Seconds of a time budget that are kept for the choice, and for each row where constants are polished on all rows;
 #: no more than these shares of the budget.
-CHOICE_SECONDS, CHOICE_SHARE = 0.25, 0.1
-SECONDS_PER_ROW, POLISH_SHARE = 4e-6, 0.25
+CHOICE_SECONDS, CHOICE_SECONDS_PER_ROW, CHOICE_SHARE = 0.25, 1e-4, 0.1
+SECONDS_PER_ROW, POLISH_SHARE = 8e-5, 0.25
+#: Seconds for each row that simple constants of one equation take, about.
+SIMPLE_SECONDS_PER_ROW = 4e-6
+#: Rows up to which more than the front is fitted to all rows, in how many steps, and how many of them are kept.
+MAX_CONTENDED_ROWS = 50_000
+CONTEST_STEPS, N_CONTENDERS = 3, 40
+#: Equations with the shortest descriptions that may be chosen although another is as short and fits better.
+N_DESCRIBED = 6
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
 #: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
@@ -69,7 +81,9 @@ class Clock:
     @property
     def choosing(self) -> float:
         """Seconds for the choice."""
-        return 0.0 if self.seconds is None else min(CHOICE_SHARE * self.seconds, CHOICE_SECONDS)
+        if self.seconds is None:
+            return 0.0
+        return min(CHOICE_SHARE * self.seconds, CHOICE_SECONDS + CHOICE_SECONDS_PER_ROW * self.n_rows)
 
     @property
     def search(self) -> Deadline:
@@ -157,16 +171,45 @@ class TrainingTable:
         return self.rating.mean(predictions(candidate.expression, self.X, self.names))
 
     def rated_front(
-        self, front: Sequence[Candidate], written: ToUser, max_complexity: int, deadline: Deadline
+        self,
+        front: Sequence[Candidate],
+        others: Sequence[Candidate],
+        written: ToUser,
+        max_complexity: int,
+        deadline: Deadline,
     ) -> list[Candidate]:
         """The front in the user's names and units, simplest first, without what has outgrown the limit there.
 
-        The best are polished first.
+        The best are polished first. Where the search did not see every row, the front is one of the other fits too: all
+        rows may tell apart what some could not.
         """
         ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
-        shaped = [(self.control.shaped(written(c.expression)), c.nmse) for c in ranked]
-        found = [self.rated(e, deadline, nmse) for e, nmse in shaped if e is not None]
-        return sorted((c for c in found if self.allows(c, max_complexity)), key=lambda c: c.complexity)
+        found = [self._rated_in_words(c, written, deadline) for c in ranked]
+        found += [] if self.is_complete or self.as_found else self._contenders(others, written, deadline)
+        allowed = [c for c in found if c is not None and self.allows(c, max_complexity)]
+        best = [*sorted(allowed, key=self._nats)[:N_DESCRIBED], *ParetoFront().including_all(allowed)]
+        return sorted(dict.fromkeys(best), key=lambda c: c.complexity)
+
+    def _contenders(self, others: Sequence[Candidate], written: ToUser, deadline: Deadline) -> list[Candidate]:
+        """Of the other fits those that describe all rows best; all are fitted to them at once, in a few steps."""
+        if self.rating is not None or len(self.y) > MAX_CONTENDED_ROWS or deadline.is_over:
+            return []
+        shaped = dict.fromkeys(self.control.shaped(written(c.expression)) for c in others)
+        forms = [split_form(e) for e in shaped if e is not None]
+        weight = len(self.y) if self.weights is None else float(np.sum(self.weights))
+        fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
+        with np.errstate(all="ignore"):
+            fits = [f for f in fitter.fit(forms, CONTEST_STEPS) if math.isfinite(f.nmse)]
+        found = [self._candidate(e, e, f.nmse) for f in fits for e in [assemble(f.terms, f.coefficients.tolist())]]
+        return distinct(sorted(found, key=self._nats), N_CONTENDERS)
+
+    def _nats(self, candidate: Candidate) -> float:
+        size = self.n_rows, self.X.shape[1]
+        return description_of(candidate.expression, candidate.nmse, candidate.complexity, *size)
+
+    def _rated_in_words(self, candidate: Candidate, written: ToUser, deadline: Deadline) -> Candidate | None:
+        shaped = self.control.shaped(written(candidate.expression))
+        return None if shaped is None else self.rated(shaped, deadline, candidate.nmse)
 
     def rated_plain(self, plain: Sequence[Expression], max_complexity: int, deadline: Deadline) -> list[Candidate]:
         """The equations that nobody searched for, where they are allowed; a constant always is."""
@@ -188,8 +231,8 @@ class TrainingTable:
         found = {}
         # A row given twice is one row, and the order of rows must not matter to the last digit.
         rows = (*merged_rows(self.X, self.y, self.weights), self.names)
-        for candidate in sorted(candidates, key=lambda candidate: candidate.rank, reverse=True):
-            if deadline.remaining <= SECONDS_PER_ROW * len(self.y):  # about what one of them takes
+        for candidate in sorted(candidates, key=self._nats):
+            if deadline.remaining <= SIMPLE_SECONDS_PER_ROW * len(self.y):
                 break
             simple = with_simple_constants(candidate.expression, *rows, deadline=deadline)
             if simple != candidate.expression:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from sobolev_novelty.search.engine import Candidate
 
@@ -78,6 +79,49 @@ def undominated(candidates: Sequence[Candidate]) -> list[int]:
         )
 
     return [i for i in range(len(candidates)) if i == 0 or not is_beaten(i)]
+
+
+def distinct(ranked: Iterable[Candidate], most: int) -> list[Candidate]:
+    """The first of those that have the same error, at most so many, in their order.
+
+    Two fits with the same error to six digits are one equation: a constant that began elsewhere, another spelling, a
+    part that adds nothing. A population that keeps them all soon holds nothing else.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.expression import Expression
+    >>> def fitted(name, nmse): return Candidate(Expression.of(name), Expression.of(name), nmse, 1.0 - nmse)
+    >>> [str(c.expression) for c in distinct([fitted("x0", 0.1), fitted("x1", 0.1 + 1e-9), fitted("x2", 0.2)], 5)]
+    ['x0', 'x2']
+    """
+    kept: dict[str, Candidate] = {}
+    for candidate in ranked:
+        kept.setdefault(f"{candidate.nmse:.5e}", candidate)
+        if len(kept) >= most:
+            break
+    return list(kept.values())
+
+
+def layers(candidates: Iterable[Candidate], most: int) -> list[Candidate]:
+    """The best of each complexity, at most so many of different errors, where the first beats all simpler ones.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> def fitted(text, nmse): return Candidate(parse(text), parse(text), nmse, 1.0 - nmse)
+    >>> found = layers([fitted("x0", 0.3), fitted("x1", 0.5), fitted("sin(x0)", 0.4), fitted("x0*x1", 0.1)], 1)
+    >>> [str(c.expression) for c in found]
+    ['x0', 'x0*x1']
+    """
+    found: list[Candidate] = []
+    least = float("inf")
+    ordered = sorted(candidates, key=lambda c: (c.complexity, c.nmse))
+    for _, equals in groupby(ordered, key=lambda c: c.complexity):
+        best = distinct(equals, most)
+        if best[0].nmse < least:
+            least = best[0].nmse
+            found += best
+    return found
 
 
 def select(front: ParetoFront) -> Candidate | None:

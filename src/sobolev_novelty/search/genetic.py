@@ -26,9 +26,12 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
+from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings, split_form
+from sobolev_novelty.search.front import distinct, layers
 from sobolev_novelty.search.linearised import linearised
+from sobolev_novelty.search.relatives import relatives
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
@@ -40,6 +43,11 @@ COMPARED_ROWS = 200
 N_PRUNED = 4
 #: Best expressions for which shorter spellings are sought.
 N_REWRITTEN = 5
+#: Best expressions by description whose relatives are tried.
+N_RELATED = 4
+MAX_RELATED = 30
+#: Best of each complexity that are parents as well.
+N_LAYERS = 2
 #: Terms of a best expression smaller than this share of the largest are tried without.
 NEGLIGIBLE = 1e-7
 MAX_THINNED_TERMS = 20
@@ -117,7 +125,9 @@ class GeneticState(State):
     structure_may_wait: bool
     signal: Signal | None
     population: list[Candidate] = field(default_factory=list)
+    accurate: list[Candidate] = field(default_factory=list)
     rewritten: set[Expression] = field(default_factory=set)
+    related: set[Expression] = field(default_factory=set)
     genomes: dict[Expression, Genome] = field(default_factory=dict)
     generation: int = 0
 
@@ -194,7 +204,7 @@ class Genetic(Engine[GeneticState]):
         forms: list[Expression] = []
         if state.structural is not None and self._is_turn_of_structure(state):
             forms += state.structural.next(state.problem.deadline)
-        forms += self._rewritten(state)
+        forms += self._rewritten(state) + self._related(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):
             forms += self._pruned(state, state.signal)
@@ -204,12 +214,13 @@ class Genetic(Engine[GeneticState]):
 
     def observe(self, state: GeneticState, scored: list[Candidate]) -> GeneticState:
         """Take the scored candidates of the last round into account."""
-        distinct = {c.expression: c for c in [*state.population, *scored] if math.isfinite(c.nmse)}
+        pool = {c.expression: c for c in [*state.population, *state.accurate, *scored] if math.isfinite(c.nmse)}
         # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
         # of equals the one found first stays in front.
-        ranked = sorted(distinct.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
-        state.population = ranked[: self.population_size]
-        kept = {c.expression for c in state.population}
+        ranked = sorted(pool.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
+        state.population = distinct(ranked, self.population_size // 2)
+        state.accurate = layers(pool.values(), N_LAYERS)
+        kept = {c.expression for c in [*state.population, *state.accurate]}
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
         return state
@@ -246,15 +257,15 @@ class Genetic(Engine[GeneticState]):
         if state.signal is None:
             return [self._child(state, rng) for _ in range(n)]
         guidance = state.signal.guidance
-        distinct: list[Genome] = []
+        qualified: list[Genome] = []
         others: list[Genome] = []
         for _ in range(guidance.n_bred):
-            children = [self._child(state, rng) for _ in range(n - len(distinct))]
+            children = [self._child(state, rng) for _ in range(n - len(qualified))]
             state.n_novelty_calls += len(children)
             lowest = lowest_novelties(children, state.screened, guidance.geometry)
             for child, nu in zip(children, lowest.tolist(), strict=True):
-                (distinct if nu > guidance.tau else others).append(child)
-        return (distinct + others)[:n]
+                (qualified if nu > guidance.tau else others).append(child)
+        return (qualified + others)[:n]
 
     def _child(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         vocabulary = state.vocabulary
@@ -269,6 +280,8 @@ class Genetic(Engine[GeneticState]):
 
     def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         """The best of a random few; the population is sorted, so the smallest index."""
+        if rng.random() < 0.5:
+            return _genome(state, state.accurate[int(rng.integers(len(state.accurate)))])
         best = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
         return _genome(state, state.population[best])
 
@@ -286,6 +299,20 @@ class Genetic(Engine[GeneticState]):
             forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
             forms += linearised(old, state.compared)
         return forms
+
+    def _related(self, state: GeneticState) -> list[Expression]:
+        """What the best by description may have been meant as, each tried once, every third generation."""
+        if state.generation % 3:
+            return []
+        n, d = len(state.problem.y), len(state.problem.sample.names)
+
+        def nats(c: Candidate) -> float:
+            return description_of(c.expression, c.nmse, c.complexity, n, d)
+
+        best = sorted(state.accurate, key=nats)[:N_RELATED]
+        fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
+        state.related.update(fresh)
+        return [form for expression in fresh for form in relatives(expression)]
 
 
 def _thinned(expression: Expression, sample: Sample) -> Expression:

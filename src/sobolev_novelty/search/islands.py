@@ -25,7 +25,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Island, Problem
 from sobolev_novelty.search.front import ParetoFront, select
-from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchProgress, SearchResult, Visitors, run
+from sobolev_novelty.search.loop import Budget, Callback, SearchProgress, SearchResult, Visitors, run
 
 #: Evaluations of an island between two exchanges.
 EXCHANGE = 400
@@ -307,9 +307,7 @@ def _together(progress: SearchProgress, islands: Archipelago, budget: Budget) ->
 def _merged(own: SearchResult, islands: Archipelago, budget: Budget) -> SearchResult:
     found = [report.result for report in islands.reports if report.result is not None]
     front = own.front.including_all(c for front in islands.fronts for c in front)
-    leaders = heapq.nlargest(
-        N_LEADERS, (c for result in (own, *found) for c in result.leaders), key=lambda candidate: candidate.rank
-    )
+    leaders = sorted((c for result in (own, *found) for c in result.leaders), key=lambda c: c.rank, reverse=True)
     reason = own.stop_reason
     if budget.max_evaluations is not None and reason.endswith("evaluations is spent."):
         reason = f"The budget of {budget.max_evaluations} evaluations is spent."

@@ -19,11 +19,12 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.search.chance import description, description_of
 from sobolev_novelty.search.collector import rare_collections
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
-from sobolev_novelty.search.front import ParetoFront, select
+from sobolev_novelty.search.front import ParetoFront, distinct, select
 from sobolev_novelty.search.judge import Judge, failed
 
 #: Forms fitted between two looks at the clock.
@@ -34,8 +35,10 @@ GRACE_EVALUATIONS = 512
 GRACE_ROUNDS = 2
 #: Rows on which the values of forms without free constants are compared.
 FINGERPRINT_ROWS = 16
-#: Fits that a result keeps beside the front.
-N_LEADERS = 20
+#: Fits that a result keeps beside the front: the best by score and by description, of so many looked at. More rows than
+#: those of the search may tell them apart.
+N_LEADERS, N_CONTENDERS = 20, 300
+N_LOOKED_AT = 3000
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
 MAX_IDLE_ROUNDS = 50
 
@@ -215,14 +218,13 @@ def run(
                 _rounds(search, engine, rng, guessed, visitors)
     except KeyboardInterrupt:
         search.stop_reason = INTERRUPTED
-    leaders = tuple(heapq.nlargest(N_LEADERS, search.fits.values(), key=lambda candidate: candidate.rank))
     return SearchResult(
         search.front,
         search.n_evaluations,
         search.n_novelty_calls,
         search.seconds,
         search.stop_reason,
-        leaders,
+        search.leaders(),
         search.counts,
         search.state,
     )
@@ -322,6 +324,15 @@ class _Search:
             self.seconds_per_form = max((time.perf_counter() - begin) / len(batch), 0.8 * self.seconds_per_form)
             self.check_budget()
         return scored
+
+    def leaders(self) -> tuple[Candidate, ...]:
+        """The best of all fits by their score, and by the length of their description; best score first."""
+        fits, (d, n) = list(self.fits.values()), self.fitter.X.shape
+        by_score = heapq.nlargest(N_LOOKED_AT, fits, key=lambda c: c.rank)
+        by_length = heapq.nsmallest(N_LOOKED_AT, fits, key=lambda c: description(c.nmse, c.complexity, 0.0, n, d))
+        by_length.sort(key=lambda c: description_of(c.expression, c.nmse, c.complexity, n, d))
+        best = distinct([*distinct(by_score, N_LEADERS), *distinct(by_length, N_CONTENDERS)], N_LEADERS + N_CONTENDERS)
+        return tuple(sorted(best, key=lambda candidate: candidate.rank, reverse=True))
 
     def batch_size(self) -> int:
         """Forms that are likely fitted before the time is over."""

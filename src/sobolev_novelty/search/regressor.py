@@ -41,7 +41,7 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
 from sobolev_novelty.search.front import ParetoFront, undominated
-from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
+from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets, with_units
 from sobolev_novelty.search.registry import engine_named
@@ -547,7 +547,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         from sobolev_novelty.render.equation_table import EquationTable
 
         limit = problem.max_complexity
-        candidates = data.rated_front(result.front.candidates, problem.user.written, limit, clock.polish)
+        own, others = result.front.candidates, result.leaders
+        candidates = data.rated_front(own, others, problem.user.written, limit, clock.polish)
         self._sample_ = prepared.table(self.n_features_in_)
         self._target_, self._weights_ = prepared.y, prepared.weights
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
@@ -565,12 +566,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pool = list(front)
         if not callable(self.select):
             known = {candidate.expression for candidate in pool}
-            pool += [baseline for baseline in plain if baseline.expression not in known]
+            pool += [candidate for candidate in [*simple, *plain] if candidate.expression not in known]
         table = equation_rows(pool, data, self._sample_)
         rule = by_rank(pool) if data.as_found and not callable(self.select) else self.select
-        index = chosen_index(
-            pool, table, rows, rule, baselines=plain, n_tried=result.n_evaluations, deadline=clock.choice
-        )
+        longest = max((candidate.complexity for candidate in own), default=0)
+        counts = {"n_rows": data.n_rows, "n_tried": result.n_evaluations, "longest": longest}
+        index = chosen_index(pool, table, rows, rule, baselines=plain, deadline=clock.choice, **counts)
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
         words, end = problem.written_operators, clock.choice
@@ -582,7 +583,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             shown[column] = [getattr(written[i], column) for i in order]
         self.equations_ = EquationTable(shown)
         self.choose(order.index(0))
-        self._leaders_, self._written_ = [c.expression for c in result.leaders], problem.user.written
+        self._leaders_, self._written_ = [c.expression for c in result.leaders[:N_LEADERS]], problem.user.written
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
         self.stop_reason_ = result.stop_reason
         self.seconds_ = result.seconds

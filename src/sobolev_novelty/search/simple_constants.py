@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.numbers import simple_numbers
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.constants import Parametrised, parametrised
 from sobolev_novelty.data import FloatArray
@@ -29,12 +30,6 @@ from sobolev_novelty.search.engine import Deadline
 
 #: Nats by which a simple number must shorten the description.
 CLEAR_GAIN = 1.0
-#: What simple numbers are multiples of, and nats that naming it costs.
-BASES = (
-    (1.0, 0.0), (math.pi, 2.3), (1.0 / math.pi, 2.3), (math.pi**2, 3.0), (1.0 / math.pi**2, 3.0),
-    (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 2.2), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
-)  # fmt: skip
-DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
 #: Nats that it costs to point at a number of the equation, more the more there are.
 POINTING = 1.0
 #: Standard errors from the estimate beyond which no number is tried.
@@ -207,26 +202,3 @@ class _Fit:
         theta = self.theta.copy()
         theta[place] = 0.0
         return tidy(self.written.at(theta))
-
-
-def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
-    """Simple numbers within reach of a value, of its sign, and the nats that it costs to write them down.
-
-    Examples
-    --------
-    >>> number, nats = min(simple_numbers(0.498, 0.01), key=lambda found: found[1])
-    >>> number, round(nats, 1)
-    (0.5, 0.7)
-    """
-    best: dict[float, float] = {}
-    for base, nats in BASES:
-        for denominator in DENOMINATORS:
-            parts = abs(value) / base * denominator
-            for numerator in {math.floor(parts), math.ceil(parts)} - {0}:
-                if math.gcd(numerator, denominator) > 1:
-                    continue
-                number = math.copysign(numerator / denominator * base, value)
-                if abs(number - value) <= reach:
-                    cost = nats + math.log(numerator * denominator)
-                    best[number] = min(cost, best.get(number, math.inf))
-    yield from best.items()

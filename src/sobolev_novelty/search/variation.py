@@ -229,7 +229,30 @@ def _joined(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) ->
     return (*rest, whole)
 
 
+def _shared(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:
+    """The other terms are multiplied by a factor of one of them: laws have factors in common."""
+    if len(genome) < 2:
+        return _multiplied(genome, vocabulary, rng)
+    place = _at_random(genome, rng)
+    op, factor = _drawn_factor(genome[place], rng)
+    if factor is None:
+        return _multiplied(genome, vocabulary, rng)
+    return tuple(term if k == place else Expression.of(op, term, factor) for k, term in enumerate(genome))
+
+
+def _drawn_factor(term: Expression, rng: np.random.Generator) -> tuple[str, Expression | None]:
+    """A factor of a product or quotient, and whether it is to be multiplied or divided by; None where there is none."""
+    is_above = True
+    while isinstance(op := term.head, Operator) and op.name in ("mul", "div"):
+        place = int(rng.integers(2))
+        is_above ^= op.name == "div" and place == 1
+        term = term.children[place]
+        if rng.random() < 0.3:
+            break
+    return "mul" if is_above else "div", term if term.variables else None
+
+
 _CHANGES: tuple[Change, ...] = (
     _new_subtree, _new_subtree, _new_token, _new_token, _another_term, _one_term_less, _wrapped, _multiplied, _hoisted,
-    _with_constant, _joined,
+    _with_constant, _joined, _shared,
 )  # fmt: skip
