@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+import numpy as np
+
 #: Numerator times denominator at most: fractions of larger numbers are near anything.
 MAX_PARTS = 1_000_000
 #: Denominators of fractions that a number is taken for which differs from them in the last digits only.
@@ -16,6 +18,11 @@ SIMPLE_BASES = (
     (math.sqrt(2.0), 3.0), (1.0 / math.sqrt(2.0 * math.pi), 2.2), (math.sqrt(math.pi), 3.0), (math.sqrt(3.0), 3.0),
 )  # fmt: skip
 SIMPLE_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+
+#: A number within this share of a simple one is meant as it.
+LAST_DIGITS = 1e-12
+_PARTS = np.array([denominator / base for base, _ in SIMPLE_BASES for denominator in SIMPLE_DENOMINATORS])
+_NATS = np.array([nats + math.log(k) for _, nats in SIMPLE_BASES for k in SIMPLE_DENOMINATORS])
 
 
 def nearest_simple(
@@ -103,3 +110,17 @@ def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
                     cost = nats + math.log(numerator * denominator)
                     best[number] = min(cost, best.get(number, math.inf))
     yield from best.items()
+
+
+def simple_nats(value: float) -> float:
+    """Nats that it costs to write down a number that is a simple one to the last digits; infinite for others.
+
+    Examples
+    --------
+    >>> round(simple_nats(1.5), 2), simple_nats(1.5001)
+    (1.79, inf)
+    """
+    parts = abs(value) * _PARTS
+    whole = np.rint(parts)
+    is_it = (np.abs(parts - whole) <= LAST_DIGITS * parts) & (whole > 0.0) & (parts <= MAX_PARTS)
+    return float(np.min(_NATS[is_it] + np.log(whole[is_it]), initial=np.inf))

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-from sobolev_novelty.algebra.numbers import simple_numbers
+from sobolev_novelty.algebra.numbers import simple_nats
 from sobolev_novelty.expression import Expression
 
 #: Whole numbers below this are part of a form, as exponents are; all others were found.
@@ -23,8 +23,6 @@ SMALL = 10.0
 MARGIN = 2.0
 #: What is left of a target is no longer noise but rounding.
 LEAST_NMSE = 1e-28
-#: A number within this share of a simple one is meant as it.
-SAME_NUMBER = 1e-12
 #: Operators that a form chooses from at every second node, with one of the inputs.
 CHOICES = 5
 
@@ -96,8 +94,7 @@ def number_nats(value: float, n_rows: int) -> float:
     """
     if value.is_integer() and abs(value) < SMALL:
         return 0.0
-    found = 0.5 * math.log(max(n_rows, 2))
-    return min([found, *(nats for _, nats in simple_numbers(value, SAME_NUMBER * abs(value)))])
+    return min(0.5 * math.log(max(n_rows, 2)), simple_nats(value))
 
 
 def is_beyond_chance(expression: Expression, nmse: float, n_rows: int, n_inputs: int) -> bool:

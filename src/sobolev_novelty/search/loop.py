@@ -7,6 +7,7 @@ not on the number of threads.
 from __future__ import annotations
 
 import heapq
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +20,7 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.chance import description, description_of
+from sobolev_novelty.search.chance import description, n_numbers
 from sobolev_novelty.search.collector import rare_collections
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
@@ -328,9 +329,10 @@ class _Search:
     def leaders(self) -> tuple[Candidate, ...]:
         """The best of all fits by their score, and by the length of their description; best score first."""
         fits, (d, n) = list(self.fits.values()), self.fitter.X.shape
+        per_number = 0.5 * math.log(max(n, 2))
         by_score = heapq.nlargest(N_LOOKED_AT, fits, key=lambda c: c.rank)
         by_length = heapq.nsmallest(N_LOOKED_AT, fits, key=lambda c: description(c.nmse, c.complexity, 0.0, n, d))
-        by_length.sort(key=lambda c: description_of(c.expression, c.nmse, c.complexity, n, d))
+        by_length.sort(key=lambda c: description(c.nmse, c.complexity, per_number * n_numbers(c.expression), n, d))
         best = distinct([*distinct(by_score, N_LEADERS), *distinct(by_length, N_CONTENDERS)], N_LEADERS + N_CONTENDERS)
         return tuple(sorted(best, key=lambda candidate: candidate.rank, reverse=True))
 
