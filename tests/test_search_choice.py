@@ -14,6 +14,7 @@ from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
+from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.choice import Contest, baselines, chosen_index, linear_form
 from sobolev_novelty.search.doubt import doubt, effective_rows, has_pole
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
@@ -383,3 +384,50 @@ def test_between_the_levels_of_an_input_nobody_asks():
     assert has_pole(parse("1/(x - 1.5)"), rows)
     assert not has_pole(parse("x/(grade - 2.5)"), rows)
     assert has_pole(parse("1/(x - 0.3*grade)"), rows)
+
+
+def noisy_law(n: int, largest: float = 0.3) -> tuple[Rows, list[Candidate]]:
+    """Rows of x0/sqrt(1 - x1²) with noise, the law, and what looks like it."""
+    rng = np.random.default_rng(3)
+    X = np.column_stack([rng.uniform(1.0, 5.0, n), rng.uniform(0.1, largest, n)])
+    law = X[:, 0] / np.sqrt(1.0 - X[:, 1] ** 2)
+    y = law + 0.1 * np.sqrt(np.mean(law**2)) * rng.normal(size=n)
+    texts = (f"{1.0 + 0.25 * largest**2}*x0", "x0*(1 + 0.53*square(x1))", "x0/sqrt(1 - square(x1))")
+    errors = [float(np.mean((evaluate(parse(text), X) - y) ** 2) / np.var(y)) for text in texts]
+    scores = [base_score(error, parse(text).complexity, n) for text, error in zip(texts, errors, strict=True)]
+    return Rows(X, y, None, ("x0", "x1")), candidates(*zip(texts, errors, scores, strict=True))
+
+
+def test_where_longer_equations_are_no_better_the_shortest_description_is_chosen() -> None:
+    rows, found = noisy_law(5000)
+    assert found[0].score > found[2].score  # what R_base would take
+    novelty = table(found, [1.0, 1.0, 1.0])
+    assert chosen_index(found, novelty, rows, "score", longest=40) == 2
+    assert chosen_index(found, novelty, rows, "score", longest=10) == 0
+
+
+def test_few_rows_are_not_described() -> None:
+    rows, found = noisy_law(200)
+    assert chosen_index(found, table(found, [1.0, 1.0, 1.0]), rows, "score", longest=40) == 0
+
+
+def test_more_rows_than_those_at_hand_count() -> None:
+    rows, found = noisy_law(5000, 0.22)
+    few = Rows(rows.X[:400], rows.y[:400], None, rows.names)
+    novelty = table(found, [1.0, 1.0, 1.0])
+    assert chosen_index(found, novelty, few, "score", longest=40) == 0
+    assert chosen_index(found, novelty, few, "score", longest=40, n_rows=5000) == 2
+
+
+def test_a_shorter_law_with_a_better_description_outweighs_its_doubt() -> None:
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.uniform(0.0, 1.0, 3000), rng.uniform(1.0, 2.0, 3000)])
+    y = np.arcsin(X[:, 0] / X[:, 1]) + 0.05 * rng.normal(size=3000)
+    rows = Rows(X, y, None, ("x0", "x1"))
+    texts = ("arcsin(x0/x1)", "0.9*x0/x1 + 0.35*cube(x0/x1) + 0.1*square(x0)")
+    found = candidates(
+        *((text, float(np.mean((evaluate(parse(text), X) - y) ** 2) / np.var(y)), 0.5) for text in texts)
+    )
+    assert doubt(found[0].expression, rows)
+    assert not doubt(found[1].expression, rows)
+    assert chosen_index(found, table(found, [1.0, 1.0]), rows, "score", longest=40) == 0

@@ -117,3 +117,19 @@ def test_a_warm_start_of_the_genetic_engine_evolves_on() -> None:
     model.fit(X, y)
     assert model._memory_.state.generation > generation
     assert model.equations_["loss"].min() <= error
+
+
+def test_all_rows_tell_apart_what_the_rows_of_a_search_could_not() -> None:
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1.0, 5.0, 8000), rng.uniform(1.0, 2.0, 8000), rng.uniform(3.0, 10.0, 8000)])
+    law = X[:, 0] / np.sqrt(1.0 - (X[:, 1] / X[:, 2]) ** 2)
+    y = law + 0.1 * np.sqrt(np.mean(law**2)) * rng.normal(size=8000)
+    table = TrainingTable(X, y, None, ("x0", "x1", "x2"), 8000, False)
+    some = Candidate(parse("x0"), parse("1.047*x0"), 0.08, 0.5)
+    others = [
+        Candidate(parse(e), parse(e), 0.1, 0.5) for e in ("x0/sqrt(1 - 1.1*square(x1/x2))", "x0*exp(cube(x1/x2))")
+    ]
+    found = table.rated_front([some], others, lambda e: e, 60, Deadline())
+    assert str(found[-1].expression).count("sqrt") == 1
+    complete = TrainingTable(X, y, None, ("x0", "x1", "x2"), 8000, True)
+    assert len(complete.rated_front([some], others, lambda e: e, 60, Deadline())) == 1

@@ -123,3 +123,19 @@ def test_screening_sees_no_target() -> None:
         state.vocabulary = VOCABULARY  # how often a variable is drawn depends on the target, with or without the signal
         children.append(engine._offspring(state, np.random.default_rng(1)))
     assert children[0] == children[1]
+
+
+def test_a_population_holds_different_equations() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (300, 3))
+    y = X[:, 0] / np.sqrt(1.0 - 0.1 * X[:, 1] ** 2 / X[:, 2]) + 0.2 * rng.normal(size=300)
+    problem = Problem(as_sample(X), y)
+    result = run(problem, Genetic(population_size=60, structural=False), Budget(max_evaluations=3000), rng)
+    population, layered = result.state.population, result.state.accurate
+    assert len(population) == 30
+    assert len({f"{c.nmse:.5e}" for c in population}) == 30
+    sizes = [c.complexity for c in layered]
+    assert sizes == sorted(sizes)
+    assert max(sizes.count(size) for size in sizes) <= 2
+    first = [min(c.nmse for c in layered if c.complexity == size) for size in sorted(set(sizes))]
+    assert first == sorted(first, reverse=True)
