@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Collection, Iterator
 
 from sobolev_novelty.algebra.factoring import factored, flattened
-from sobolev_novelty.algebra.numbers import DENOMINATORS, nearest_simple
+from sobolev_novelty.algebra.numbers import DENOMINATORS, nearest_simple, repeating_fraction
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
 from sobolev_novelty.algebra.sums import sum_of_products
 from sobolev_novelty.algebra.waves import with_plain_waves
@@ -94,22 +94,25 @@ def _tidied(c: float) -> float:
 
 
 def _cost(e: Expression) -> tuple[float, int, int, int]:
-    """Nodes first, then signs inside, awkward numbers, nested quotients, then roots with factors beside them.
+    """Nodes first, then signs and numbers inside products, awkward numbers, nested quotients, roots beside factors.
 
     A bare 1 is welcome, as in 1 - v²/c².
     """
-    awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None)
+    awkward = sum(1 for c in e.constants if c < 0.0 or _divisor(c) is not None or repeating_fraction(c) is not None)
     signs = sum(1 for token in e.tokens if token is _NEG)
-    ones = quotients = roots = 0
+    ones = quotients = roots = inner = 0
     for k, token in enumerate(e.tokens):
         if token in (_ADD, _SUB, _MUL, _DIV):
-            operands = e.tokens[k + 1], e.tokens[e.end(k + 1)]
+            second = e.end(k + 1)
+            operands = e.tokens[k + 1], e.tokens[second]
             if token in (_ADD, _SUB):
                 ones += operands.count(1.0)
             else:
                 quotients += token is _DIV and operands[1] is _DIV
                 roots += operands.count(_SQRT) if not isinstance(operands[0], float) else 0
-    return e.complexity - BARE_ONE * ones, awkward + signs + quotients, -ones, roots
+                starts = (k + 1, second) if token is _MUL else (k + 1,)
+                inner += sum(e.tokens[p] is _MUL and isinstance(e.tokens[p + 1], float) for p in starts)
+    return e.complexity - BARE_ONE * ones, awkward + signs + quotients + inner, -ones, roots
 
 
 def _spellings(expression: Expression, positive: frozenset[str]) -> Iterator[Expression]:
@@ -137,10 +140,35 @@ def _rewritten(part: Expression, positive: frozenset[str]) -> Iterator[Expressio
     if head in (_MUL, _DIV) or (isinstance(head, Operator) and head.name in EXPONENTS):
         yield from _with_roots_moved(part, positive)
         yield from _with_sign_in_front(part)
+    if head in (_MUL, _DIV):
+        yield from _with_number_in_front(part)
     if head is _MUL and isinstance(part.children[0].head, float):
         divisor = _divisor(part.children[0].head)
         if divisor is not None:
             yield Expression.of("div", part.children[1], divisor)
+        yield from _with_number_in_the_sum(part.children[0].head, part.children[1])
+
+
+def _with_number_in_front(part: Expression) -> Iterator[Expression]:
+    """A number that stands in the middle of a product, before it: x0*(2*x1)/x2 is 2*(x0*x1/x2)."""
+    a, b = part.children
+    if _is_multiple(a):
+        yield scaled(a.children[0].constants[0], Expression.of(part.tokens[0], a.children[1], b))
+    if part.head is _MUL and _is_multiple(b) and a.variables:
+        yield scaled(b.children[0].constants[0], multiplied(a, b.children[1]))
+
+
+def _with_number_in_the_sum(c: float, rest: Expression) -> Iterator[Expression]:
+    """3*(x0*(x1 + 0.666…*x2)) as x0*(3*x1 + 2*x2), where the sum has an awkward number."""
+    before, inner = (rest.children[0], rest.children[1]) if rest.head is _MUL else (None, rest)
+    parts = summands(inner) if inner.head in (_ADD, _SUB) else []
+    if len(parts) <= MAX_SUMMANDS and any(repeating_fraction(k) is not None for k, _ in parts):
+        total = weighted_sum([(_tidied(c * k), e) for k, e in parts])
+        yield total if before is None else multiplied(before, total)
+
+
+def _is_multiple(e: Expression) -> bool:
+    return e.head is _MUL and isinstance(e.tokens[1], float)
 
 
 def _as_power(part: Expression) -> Iterator[Expression]:
