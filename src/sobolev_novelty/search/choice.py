@@ -22,6 +22,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.chance import description_of, is_beyond_chance, length, n_numbers
+from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
@@ -275,8 +276,10 @@ def _nats(candidate: Candidate, n_rows: int, n_inputs: int) -> float:
     return description_of(candidate.expression, candidate.nmse, candidate.complexity, n_rows, n_inputs)
 
 
-def baselines(rows: Rows, max_complexity: int, operators: Collection[str]) -> list[Expression]:
-    """The constant, and the straight line where it is allowed, fitted to the rows."""
+def baselines(
+    rows: Rows, max_complexity: int, operators: Collection[str], dimensions: Dimensions | None = None
+) -> list[Expression]:
+    """The constant, and the straight line where it is allowed and its units go together, fitted to the rows."""
     forms = [Expression.of(1.0)]
     line = linear_form(rows, max_complexity) if {"add", "mul"} <= set(operators) else None
     if line is not None:
@@ -284,6 +287,7 @@ def baselines(rows: Rows, max_complexity: int, operators: Collection[str]) -> li
     fitter = Fitter(np.ascontiguousarray(rows.X.T), rows.names, rows.y, rows.weights, 1.0)
     fits = fitter.fit([split_form(form) for form in forms])
     found = [assemble(fit.terms, fit.coefficients.tolist()) for fit in fits if math.isfinite(fit.nmse)]
+    found = [e for e in found if dimensions is None or not e.variables or dimensions.allows(e)]
     return [expression for expression in found if expression.complexity <= max(max_complexity, 1)]
 
 

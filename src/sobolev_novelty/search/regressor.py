@@ -554,12 +554,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
-        dimensions = self._dimensions()
-        lines = [
-            e
-            for e in baselines(rows, limit, problem.operators if self.template is None else ())
-            if dimensions is None or not e.variables or dimensions.allows(e)
-        ]
+        words = problem.operators if self.template is None else ()
+        lines = baselines(rows, limit, words, self._dimensions())
         plain = data.rated_plain(lines, limit, clock.polish)
         simple = data.with_simple_constants(candidates, limit, clock.choice)
         front = ParetoFront().including_all([*simple, *plain])
@@ -569,8 +565,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             pool += [candidate for candidate in [*simple, *plain] if candidate.expression not in known]
         table = equation_rows(pool, data, self._sample_)
         rule = by_rank(pool) if data.as_found and not callable(self.select) else self.select
-        longest = max((candidate.complexity for candidate in own), default=0)
-        counts = {"n_rows": data.n_rows, "n_tried": result.n_evaluations, "longest": longest}
+        counts = {
+            "n_rows": data.n_rows,
+            "n_tried": result.n_evaluations,
+            "longest": max([0, *(c.complexity for c in own)]),
+        }
         index = chosen_index(pool, table, rows, rule, baselines=plain, deadline=clock.choice, **counts)
         chosen = pool[index]
         kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))

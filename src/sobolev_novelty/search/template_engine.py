@@ -12,6 +12,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.front import distinct
 from sobolev_novelty.search.template import Template
 from sobolev_novelty.search.variation import Genome, Vocabulary, checked, crossed, mutated, random_genome
 
@@ -108,8 +109,8 @@ class TemplateEngine(Engine[TemplateState]):
             genomes = state.made_of.get(candidate.form)
             if genomes is not None and np.isfinite(candidate.nmse):
                 pool.setdefault(candidate.expression, (candidate, _with_fitted(template, candidate, genomes)))
-        ranked = sorted(pool.values(), key=lambda own: (*own[0].rank, -own[0].complexity), reverse=True)
-        state.population = ranked[: self.population_size]
+        ranked = sorted((c for c, _ in pool.values()), key=lambda c: (*c.rank, -c.complexity), reverse=True)
+        state.population = [pool[c.expression] for c in distinct(ranked, self.population_size)]
         state.made_of = {}
         return state
 
