@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, example, given
 
 from algebra_cases import NAMES, POSITIVE, REWRITTEN, SIGNED, assert_same_function, values
-from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.canonical import assemble, canonical_terms, tidy
 from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.errors import ExpressionError
@@ -88,3 +88,9 @@ def test_a_flattened_root_of_a_square_is_its_operand_for_positive_values(express
     before, after = values(squared), values(flat)
     both = np.isfinite(before) & np.isfinite(after) & (np.abs(before) < 1e8)
     np.testing.assert_allclose(np.abs(after[both]), before[both], rtol=1e-6, atol=1e-7)
+
+
+def test_a_sum_whose_numbers_no_ratio_can_hold_is_left_as_it_is() -> None:
+    term = parse("sqrt(1e-320*x0 + 3*x1)")
+    assert str(assemble([term], [2.0])) == "2*sqrt(1e-320*x0 + 3*x1)"
+    assert canonical_terms(term) == (term,)

@@ -56,3 +56,8 @@ def test_an_expression_is_not_its_own_relative_and_phases_are_left_alone() -> No
         assert parse(text) not in relatives(parse(text))
     assert not any("cos(inv" in str(form) or "cos(sqrt" in str(form) for form in relatives(parse("cos(x0 + 2)*x1")))
     assert relatives(parse("x0*x1")) == []
+
+
+@pytest.mark.parametrize("text", ["x0*(1e-320 + x1)", "x0*(1 + 1e300*x1)", "exp(1e-300*x0)", "cos(1e200*x0)"])
+def test_numbers_that_are_accidents_of_a_fit_have_no_relatives(text: str) -> None:
+    assert relatives(parse(text)) == []

@@ -277,6 +277,8 @@ def _collapse(parts: Sum) -> Part:
     is_free = leading[1]
     # The leading part carries no constant; any other one does where its own or the leading coefficient could move.
     ratios = [(part[0] / scale, part is not leading and (part[1] or is_free), part[2]) for part in parts]
+    if not all([math.isfinite(ratio[0]) for ratio in ratios]):  # beside 1e-320 everything is too large
+        return 1.0, False, _build(parts)
     return scale, is_free, _build(ratios)
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import combine, factor
 from sobolev_novelty.search.engine import Deadline
@@ -85,7 +86,10 @@ def polished(
             break
         coefficients = coefficients + step[: len(terms)]
         terms = _moved(terms, form.free, step[len(terms) :])
-        trial = assemble(terms, coefficients.tolist())
+        try:
+            trial = assemble(terms, coefficients.tolist())
+        except ExpressionError:  # a number that no float can hold
+            break
         error = relative_error(trial, X, y, weights, names)
         gain = 1.0 - error / best_error if best_error > 0.0 else 0.0
         if gain > 0.0:

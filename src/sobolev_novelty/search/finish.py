@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 from collections.abc import Collection, Sequence
@@ -15,6 +16,7 @@ from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score, merged_rows
@@ -200,7 +202,11 @@ class TrainingTable:
         fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
         with np.errstate(all="ignore"):
             fits = [f for f in fitter.fit(forms, CONTEST_STEPS) if math.isfinite(f.nmse)]
-        found = [self._candidate(e, e, f.nmse) for f in fits for e in [assemble(f.terms, f.coefficients.tolist())]]
+        found = []
+        for f in fits:
+            with contextlib.suppress(ExpressionError):  # a number that no float can hold
+                expression = assemble(f.terms, f.coefficients.tolist())
+                found.append(self._candidate(expression, expression, f.nmse))
         return distinct(sorted(found, key=self._nats), N_CONTENDERS)
 
     def _nats(self, candidate: Candidate) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sobolev_novelty.algebra.canonical import assemble
+from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.chance import interpolates
@@ -53,7 +54,10 @@ class Judge:
     def _scored(self, form: Expression, fit: Fitted) -> Candidate:
         if not math.isfinite(fit.nmse):
             return failed(form)
-        expression = assemble(fit.terms, fit.coefficients.tolist())
+        try:
+            expression = assemble(fit.terms, fit.coefficients.tolist())
+        except ExpressionError:  # a number that no float can hold
+            return failed(form)
         error = fit.nmse
         if self.rating is not None:
             error = self.rating.error(predictions(expression, self.problem.sample.X.T, self.problem.sample.names))

@@ -19,6 +19,8 @@ from sobolev_novelty.operators import Operator
 
 #: Powers of 1 + u that are tried for each other, and for exp(u).
 POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
+#: Slopes beyond this, and below, are accidents of a fit.
+LEAST_SLOPE = 1e-9
 _FUNCTIONS = ("exp", "cos", "sin", "log")
 
 
@@ -33,11 +35,12 @@ def relatives(expression: Expression) -> list[Expression]:
     >>> [str(e) for e in relatives(parse("x0*(1 + x1)"))][:3]
     ['x0*inv(-x1 + 1)', 'x0*sqrt(2*x1 + 1)', 'x0*inv(sqrt(-2*x1 + 1))']
     """
-    found = {
-        expression.replace(site.place, other if site.above is None else Expression.of("mul", site.above, other)): None
-        for site in _sites(expression)
-        for other in site.others()
-    }
+    found: dict[Expression, None] = {}
+    for site in _sites(expression):
+        if LEAST_SLOPE < abs(site.slope) < 1.0 / LEAST_SLOPE:
+            for other in site.others():
+                whole = other if site.above is None else Expression.of("mul", site.above, other)
+                found[expression.replace(site.place, whole)] = None
     found.pop(expression, None)
     return list(found)
 
@@ -109,7 +112,7 @@ def _of_function(place: int, part: Expression, name: str) -> Iterator[_Site]:
     if name == "exp":
         yield _Site(place, None, u, slope, None)
     elif name in ("cos", "sin"):
-        yield _Site(place, None, Expression.of("square", u), -0.5 * slope**2, 0.0)
+        yield _Site(place, None, Expression.of("square", u), -0.5 * slope * slope, 0.0)
     elif (found := _linear(argument)) is not None:
         yield _Site(place, None, u, -0.5 * found[1], 0.0, u)
 
