@@ -21,7 +21,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.chance import description_of, is_beyond_chance, length, n_numbers
+from sobolev_novelty.search.chance import is_beyond_chance, length, n_numbers
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
@@ -188,12 +188,12 @@ def _outweighing(doubted: Sequence[int], index: int, candidates: Sequence[Candid
     """The first of those passed over that outweighs its doubt beside the one to be taken."""
     if not doubted or len(rows.y) < FEW_ROWS:
         return index
-    taken = candidates[index]
-    limit = _nats(taken, n_rows, rows.X.shape[1]) - OUTWEIGHED_NATS
+    taken, n_inputs = candidates[index], rows.X.shape[1]
+    limit = taken.nats(n_rows, n_inputs) - OUTWEIGHED_NATS
     mean = cross_validated([candidates[i].expression for i in (*doubted, index)], rows).mean
     for i, error in zip(doubted, mean, strict=False):
         is_shorter = candidates[i].complexity <= taken.complexity and rows.loss.is_squared
-        if OUTWEIGHED * error < mean[-1] or (is_shorter and _nats(candidates[i], n_rows, rows.X.shape[1]) < limit):
+        if OUTWEIGHED * error < mean[-1] or (is_shorter and candidates[i].nats(n_rows, n_inputs) < limit):
             return i
     return index
 
@@ -265,15 +265,11 @@ def _by_description(candidates: Sequence[Candidate], n_rows: int, n_inputs: int,
     an approximation. None where descriptions get shorter as equations get longer: no law was found, and R_base says how
     much length an approximation is worth.
     """
-    nats = [_nats(c, n_rows, n_inputs) for c in candidates]
+    nats = [c.nats(n_rows, n_inputs) for c in candidates]
     best = candidates[min(range(len(candidates)), key=nats.__getitem__)]
     if longest < best.complexity + max(LONGER, LONGER_SHARE * best.complexity):
         return None
     return sorted(range(len(candidates)), key=nats.__getitem__)
-
-
-def _nats(candidate: Candidate, n_rows: int, n_inputs: int) -> float:
-    return description_of(candidate.expression, candidate.nmse, candidate.complexity, n_rows, n_inputs)
 
 
 def baselines(

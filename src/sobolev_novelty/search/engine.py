@@ -28,6 +28,7 @@ from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
+from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.natural_units import NaturalUnits
@@ -253,6 +254,10 @@ class Candidate:
     def rank(self) -> tuple[bool, float]:
         """What decides between candidates, the largest first."""
         return choice_rank(self.nmse, self.score)
+
+    def nats(self, n_rows: int, n_inputs: int) -> float:
+        """Length of the description of the rows by this candidate; see :mod:`sobolev_novelty.search.chance`."""
+        return description_of(self.expression, self.nmse, self.complexity, n_rows, n_inputs)
 
     @property
     def reward(self) -> float:

@@ -13,14 +13,13 @@ import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.algebra.spelling import spelled
-from sobolev_novelty.algebra.writing import respelled
+from sobolev_novelty.algebra.writing import respelled, writable
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score, merged_rows
-from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished, relative_error
@@ -196,22 +195,20 @@ class TrainingTable:
         """Of the other fits those that describe all rows best; all are fitted to them at once, in a few steps."""
         if self.rating is not None or len(self.y) > MAX_CONTENDED_ROWS or deadline.is_over:
             return []
-        shaped = dict.fromkeys(self.control.shaped(written(c.expression)) for c in others)
-        forms = [split_form(e) for e in shaped if e is not None]
+        shaped = writable(lambda c: self.control.shaped(written(c.expression)), others)
         weight = len(self.y) if self.weights is None else float(np.sum(self.weights))
         fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
         with np.errstate(all="ignore"):
-            fits = [f for f in fitter.fit(forms, CONTEST_STEPS) if math.isfinite(f.nmse)]
-        found = []
-        for f in fits:
+            fits = fitter.fit([split_form(e) for e in dict.fromkeys(shaped)], CONTEST_STEPS)
+        found: list[Candidate] = []
+        for fit in (fit for fit in fits if math.isfinite(fit.nmse)):
             with contextlib.suppress(ExpressionError):  # a number that no float can hold
-                expression = assemble(f.terms, f.coefficients.tolist())
-                found.append(self._candidate(expression, expression, f.nmse))
+                expression = assemble(fit.terms, fit.coefficients.tolist())
+                found.append(self._candidate(expression, expression, fit.nmse))
         return distinct(sorted(found, key=self._nats), N_CONTENDERS)
 
     def _nats(self, candidate: Candidate) -> float:
-        size = self.n_rows, self.X.shape[1]
-        return description_of(candidate.expression, candidate.nmse, candidate.complexity, *size)
+        return candidate.nats(self.n_rows, self.X.shape[1])
 
     def _rated_in_words(self, candidate: Candidate, written: ToUser, deadline: Deadline) -> Candidate | None:
         shaped = self.control.shaped(written(candidate.expression))

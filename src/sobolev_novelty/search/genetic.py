@@ -1,9 +1,9 @@
 """Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
 
 A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
-(crossover and mutation of parents chosen by tournaments on R_base), a batch of structural forms
-(:mod:`~sobolev_novelty.search.structure`, which does not use the signal and so is the plain backbone's too), and
-shorter spellings of the best.
+(crossover and mutation of parents chosen by tournaments on R_base, or from the best of each complexity), a batch of
+structural forms (:mod:`~sobolev_novelty.search.structure`), shorter spellings of the best and their relatives. None of
+these use the signal, and so they are the plain backbone's too.
 
 With guidance a child whose terms are not all distinct (ν > τ among themselves, on a few rows, without a look at the
 target) is bred again before anything is fitted, once. Every third generation the best expressions are
@@ -26,7 +26,6 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
-from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import shorter_spellings, split_form
 from sobolev_novelty.search.front import distinct, layers
@@ -115,7 +114,10 @@ class Signal:
 
 @dataclass(slots=True)
 class GeneticState(State):
-    """The population, the rows on which terms are compared, and what comes beside offspring."""
+    """The population, the rows on which terms are compared, and what comes beside offspring.
+
+    ``population`` has the best scores, ``accurate`` the best of each complexity; both are parents.
+    """
 
     problem: Problem
     vocabulary: Vocabulary
@@ -138,7 +140,8 @@ class Genetic(Engine[GeneticState]):
     Parameters
     ----------
     population_size : int
-        Candidates kept from one generation to the next.
+        Half as many candidates are kept from one generation to the next by their score, beside the two best of each
+        complexity.
     n_offspring : int
         Crossovers and mutations proposed in each generation.
     tournament_size : int
@@ -305,11 +308,7 @@ class Genetic(Engine[GeneticState]):
         if state.generation % 3:
             return []
         n, d = len(state.problem.y), len(state.problem.sample.names)
-
-        def nats(c: Candidate) -> float:
-            return description_of(c.expression, c.nmse, c.complexity, n, d)
-
-        best = sorted(state.accurate, key=nats)[:N_RELATED]
+        best = sorted(state.accurate, key=lambda c: c.nats(n, d))[:N_RELATED]
         fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
         state.related.update(fresh)
         return [form for expression in fresh for form in relatives(expression)]
