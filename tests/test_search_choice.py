@@ -431,3 +431,13 @@ def test_a_shorter_law_with_a_better_description_outweighs_its_doubt() -> None:
     assert doubt(found[0].expression, rows)
     assert not doubt(found[1].expression, rows)
     assert chosen_index(found, table(found, [1.0, 1.0]), rows, "score", longest=40) == 0
+
+
+def test_a_pole_that_runs_through_the_cloud_of_the_rows_is_seen_whatever_is_inside_of_it() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0.0, 1.0, (1000, 3))
+    rows = Rows(X, X[:, 0], None, ("x0", "x1", "x2"))
+    hidden = parse("x0/square(x1 + 0.3/(0.5 - x2) - 0.2)")
+    assert "pole between the rows" in doubt(hidden, rows)
+    for sound in ("x0/square(x1 + 0.3)", "exp(3*x0)*x1", "x0/(x1 + 0.05)", "sin(9*x0)/(x2 + 0.1)", "cube(cube(x0))"):
+        assert not doubt(parse(sound), rows), sound

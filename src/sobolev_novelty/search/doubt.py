@@ -35,6 +35,8 @@ RESOLVED = 0.5 * math.pi
 GENTLE = 1.5
 #: A term that becomes this many times as large in a corner of the range, or just beyond, as at any row.
 RUNAWAY = 10.0
+#: Points between the rows that are looked at, for each row.
+N_BETWEEN = 20
 #: Powers of sums and functions above this are no law's; a search builds them of squares and cubes, as a narrow bump.
 LARGEST_POWER = 9.0
 #: Boxes looked at for poles.
@@ -129,6 +131,8 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
             return f"The term {short_text(term.expression)} rests on {n:.1f} rows."
         if _growth(term.expression, jet[0], rows) > RUNAWAY:
             return f"The term {short_text(term.expression)} runs away just beyond the rows."
+        if _growth_between(term.expression, jet[0], rows) > RUNAWAY:
+            return f"The term {short_text(term.expression)} has a pole between the rows."
         size = float(np.std(jet[0]))
         for name in term.expression.variables:
             place = rows.names.index(name)
@@ -194,6 +198,29 @@ def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:
     for k, (a, b) in enumerate(pairs):
         points[a, 4 * k : 4 * k + 4] = ends[a, [0, 0, 1, 1]]
         points[b, 4 * k : 4 * k + 4] = ends[b, [0, 1, 0, 1]]
+    centre = float(np.mean(values))
+    with np.errstate(all="ignore"):
+        there = np.abs(derivatives([term], Sample(points, rows.names), order=0)[0, 0] - centre)
+        here = float(np.max(np.abs(values - centre)))
+    there = there[np.isfinite(there)]
+    return float(there.max()) / here if len(there) and here > 0.0 else 0.0
+
+
+def _growth_between(term: Expression, values: FloatArray, rows: Rows) -> float:
+    """Largest deviation from the mean at points between the rows, as a multiple of the largest at the rows.
+
+    Each input of a row goes to a random place between its neighbours: new rows will lie there. A pole that runs through
+    the cloud of the rows shows so, whatever is inside of it, and a smooth term never does. Inputs with levels stay.
+    """
+    points = np.tile(np.ascontiguousarray(rows.X.T), (1, N_BETWEEN))
+    rng = np.random.default_rng(0)
+    for place in (rows.names.index(name) for name in term.variables):
+        column = rows.X[:, place]
+        if not has_levels(column):
+            known, inverse = np.unique(column, return_inverse=True)
+            low, high = np.r_[known[:1], known[:-1]], np.r_[known[1:], known[-1:]]
+            inverse = np.tile(inverse.reshape(-1), N_BETWEEN)
+            points[place] = low[inverse] + rng.random(len(inverse)) * (high - low)[inverse]
     centre = float(np.mean(values))
     with np.errstate(all="ignore"):
         there = np.abs(derivatives([term], Sample(points, rows.names), order=0)[0, 0] - centre)
