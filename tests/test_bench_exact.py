@@ -7,6 +7,7 @@ import sys
 import time
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -136,3 +137,25 @@ def test_a_child_that_fails_or_dies_gives_no_verdict(monkeypatch: pytest.MonkeyP
 def test_protected_operators_do_not_stop_algebra() -> None:
     verdict, reason = symbolic_verdict(parse("gpdiv(x0, x1)"), parse("x0/x1"))
     assert verdict is False, reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks")
+def test_what_asks_sympy_ends_with_the_job_that_is_killed() -> None:
+    script = (
+        "import sympy, time\n"
+        "from sobolev_novelty.bench import exact\n"
+        "from sobolev_novelty.parsing import parse\n"
+        "exact._answer = lambda *_: time.sleep(120)\n"
+        "exact.symbolic_verdict(parse('x0'), parse('x0'), 100.0)\n"
+    )
+    job = psutil.Popen([sys.executable, "-c", script])
+    try:
+        end = time.monotonic() + 60.0
+        while not job.children() and time.monotonic() < end:
+            time.sleep(0.1)
+        (child,) = job.children()
+    finally:
+        job.kill()
+        job.wait()
+    child.wait(timeout=20.0)
+    assert not child.is_running()

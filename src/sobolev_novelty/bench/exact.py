@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 import multiprocessing
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.algebra.numbers import nearest_simple
+from sobolev_novelty.bench.worker import end_with_parent
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
@@ -165,7 +167,7 @@ def _forked(request: str, seconds: float) -> dict[str, Any]:
     """The answer of a copy of this process."""
     fork = multiprocessing.get_context("fork")
     receiver, sender = fork.Pipe(duplex=False)
-    child = fork.Process(target=_tell_answer, args=(sender, request))
+    child = fork.Process(target=_tell_answer, args=(sender, request, os.getpid()))
     child.start()
     sender.close()
     try:
@@ -183,7 +185,11 @@ def _forked(request: str, seconds: float) -> dict[str, Any]:
     return told
 
 
-def _tell_answer(sender: Connection, request: str) -> None:
+def _tell_answer(sender: Connection, request: str, parent: int) -> None:
+    # A job that is killed cannot end its children, and SymPy may think for hours.
+    end_with_parent()
+    if os.getppid() != parent:
+        return
     try:
         sender.send(_answered(request))
     except Exception as error:

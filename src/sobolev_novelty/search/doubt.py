@@ -131,7 +131,7 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
             return f"The term {short_text(term.expression)} rests on {n:.1f} rows."
         if _growth(term.expression, jet[0], rows) > RUNAWAY:
             return f"The term {short_text(term.expression)} runs away just beyond the rows."
-        if _growth_between(term.expression, jet[0], rows) > RUNAWAY:
+        if growth_between(term.expression, jet[0], rows) > RUNAWAY:
             return f"The term {short_text(term.expression)} has a pole between the rows."
         size = float(np.std(jet[0]))
         for name in term.expression.variables:
@@ -206,11 +206,11 @@ def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:
     return float(there.max()) / here if len(there) and here > 0.0 else 0.0
 
 
-def _growth_between(term: Expression, values: FloatArray, rows: Rows) -> float:
+def growth_between(term: Expression, values: FloatArray, rows: Rows) -> float:
     """Largest deviation from the mean at points between the rows, as a multiple of the largest at the rows.
 
-    Each input of a row goes to a random place between its neighbours: new rows will lie there. A pole that runs through
-    the cloud of the rows shows so, whatever is inside of it, and a smooth term never does. Inputs with levels stay.
+    Each input of a row goes to a random place between its neighbours: new rows will lie there. Intervals are not certain
+    of a pole where a sum above it has one too; a place beside it is. Inputs with levels stay.
     """
     points = np.tile(np.ascontiguousarray(rows.X.T), (1, N_BETWEEN))
     rng = np.random.default_rng(0)
