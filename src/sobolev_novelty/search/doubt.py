@@ -209,8 +209,8 @@ def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:
 def growth_between(term: Expression, values: FloatArray, rows: Rows) -> float:
     """Largest deviation from the mean at points between the rows, as a multiple of the largest at the rows.
 
-    Each input of a row goes to a random place between its neighbours: new rows will lie there. Intervals are not certain
-    of a pole where a sum above it has one too; a place beside it is. Inputs with levels stay.
+    Each input of a row goes to a random place between its neighbours: new rows will lie there. Intervals are not
+    certain of a pole whose own sum has a pole; places beside it show it. Inputs with levels stay.
     """
     points = np.tile(np.ascontiguousarray(rows.X.T), (1, N_BETWEEN))
     rng = np.random.default_rng(0)
