@@ -198,9 +198,14 @@ def _growth(term: Expression, values: FloatArray, rows: Rows) -> float:
     for k, (a, b) in enumerate(pairs):
         points[a, 4 * k : 4 * k + 4] = ends[a, [0, 0, 1, 1]]
         points[b, 4 * k : 4 * k + 4] = ends[b, [0, 1, 0, 1]]
+    return _relative_size(term, Sample(points, rows.names), values)
+
+
+def _relative_size(term: Expression, points: Sample, values: FloatArray) -> float:
+    """Largest deviation of a term from its mean at some points, as a multiple of the largest among its values."""
     centre = float(np.mean(values))
     with np.errstate(all="ignore"):
-        there = np.abs(derivatives([term], Sample(points, rows.names), order=0)[0, 0] - centre)
+        there = np.abs(derivatives([term], points, order=0)[0, 0] - centre)
         here = float(np.max(np.abs(values - centre)))
     there = there[np.isfinite(there)]
     return float(there.max()) / here if len(there) and here > 0.0 else 0.0
@@ -221,12 +226,7 @@ def growth_between(term: Expression, values: FloatArray, rows: Rows) -> float:
             low, high = np.r_[known[:1], known[:-1]], np.r_[known[1:], known[-1:]]
             inverse = np.tile(inverse.reshape(-1), N_BETWEEN)
             points[place] = low[inverse] + rng.random(len(inverse)) * (high - low)[inverse]
-    centre = float(np.mean(values))
-    with np.errstate(all="ignore"):
-        there = np.abs(derivatives([term], Sample(points, rows.names), order=0)[0, 0] - centre)
-        here = float(np.max(np.abs(values - centre)))
-    there = there[np.isfinite(there)]
-    return float(there.max()) / here if len(there) and here > 0.0 else 0.0
+    return _relative_size(term, Sample(points, rows.names), values)
 
 
 def _step(slope: FloatArray, column: FloatArray) -> float:
