@@ -15,7 +15,7 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.scoring import base_score, nmse
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Engine, MoreRows, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fits import simple_number
 from sobolev_novelty.search.front import ParetoFront, select, undominated
 from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
@@ -339,3 +339,63 @@ def test_a_form_whose_numbers_overflow_is_a_failed_candidate_and_the_search_goes
     result = run(problem, MCTS(), Budget(max_evaluations=50), np.random.default_rng(0))
     assert result.best is not None
     assert result.best.nmse < 1e-20
+
+
+@dataclass(slots=True)
+class Following(Script):
+    """A script that can go on with other rows."""
+
+    problem: Problem = field(kw_only=True)
+
+    def forget_errors(self) -> None:
+        self.seen.clear()
+
+
+class Follower(Engine[Following]):
+    """One new form in each round."""
+
+    def __init__(self, guidance: SobolevGuidance | None = None) -> None:
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> Following:
+        return Following(problem=problem)
+
+    def propose(self, state: Following, rng: np.random.Generator) -> list[Expression]:
+        state.round += 1
+        longer = " + ".join(f"cos({k}*x1)" for k in range(1, 6))
+        return [parse(f"x0 + sin({state.round}*x1)"), parse(f"x0 + {longer}")]
+
+    def observe(self, state: Following, scored: list[Candidate]) -> Following:
+        state.seen += scored
+        return state
+
+
+def test_the_second_half_goes_on_with_more_rows() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 2.0, (2, 600))
+    y = X[0] + rng.normal(0.0, 0.1, 600)
+    few = Sample(np.ascontiguousarray(X[:, :100]), SAMPLE.names)
+    more = MoreRows(Sample(X, SAMPLE.names), y)
+    problem = Problem(few, y[:100], guesses=(parse("x0"),), more=more)
+    result = run(problem, Follower(), Budget(max_evaluations=40), rng)
+    assert result.state.problem.sample.n_samples == 600
+    assert result.n_evaluations == 40
+    # What the engine knows, and what comes back, is fitted to all rows, the guess of the first half included.
+    for candidate in [*result.state.seen, *result.front]:
+        assert candidate.nmse == pytest.approx(nmse(y, evaluate(candidate.expression, Sample(X, SAMPLE.names))))
+    assert min(c.complexity for c in result.front if c.nmse < 0.2) <= 5
+
+
+def test_an_exact_fit_needs_no_more_rows() -> None:
+    more = MoreRows(SAMPLE, X[0] * X[1])
+    few = SAMPLE.rows(np.arange(40))
+    problem = Problem(few, X[0, :40] * X[1, :40], guesses=(parse("x0*x1"),), more=more)
+    result = run(problem, Follower(), Budget(max_evaluations=40, stop_when_exact=False), np.random.default_rng(0))
+    assert result.state.problem.sample.n_samples == 40
+
+
+def test_an_engine_that_cannot_go_on_keeps_its_rows() -> None:
+    more = MoreRows(SAMPLE, X[0])
+    few = SAMPLE.rows(np.arange(40))
+    result = run(Problem(few, X[0, :40], more=more), MCTS(), Budget(max_evaluations=100), np.random.default_rng(0))
+    assert result.best is not None

@@ -6,7 +6,7 @@ import numpy as np
 
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.final_fit import BLOCK_ROWS, polished, relative_error
-from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_ROWS, chosen_columns, prepare
+from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_MORE_ROWS, MAX_ROWS, chosen_columns, prepare
 
 RNG = np.random.default_rng
 
@@ -55,3 +55,17 @@ def test_polishing_heeds_weights() -> None:
     weights = (np.arange(50) < 25).astype(float)
     assert str(polished(parse("1.1*x0"), X, y, weights, ("x0",))[0].variables) == "('x0',)"
     assert relative_error(polished(parse("1.1*x0"), X, y, weights, ("x0",))[0], X, y, weights, ("x0",)) < 1e-25
+
+
+def test_long_tables_keep_further_rows_for_the_second_half_of_a_search() -> None:
+    X = RNG(0).normal(size=(2 * MAX_MORE_ROWS, 2)) * [1.0, 1e6]
+    y = X[:, 0] + X[:, 1]
+    prepared = prepare(X, y, np.linspace(1.0, 2.0, len(y)), RNG(0))
+    assert prepared.more is not None
+    assert prepared.more.sample.n_samples == len(prepared.more.y) == MAX_MORE_ROWS
+    assert set(prepared.y.tolist()) <= set(prepared.more.y.tolist())
+    # Both are in the same units.
+    scale = np.max(np.abs(prepared.sample.X), axis=1) / np.max(np.abs(prepared.more.sample.X), axis=1)
+    assert ((scale > 0.5) & (scale <= 1.0)).all()
+    assert prepared.more.weights is not None
+    assert prepare(X[:100], y[:100], None, RNG(0)).more is None

@@ -120,3 +120,15 @@ def test_a_phase_is_looked_at_between_minus_pi_and_pi() -> None:
 def test_no_function_comes_in_by_a_phase() -> None:
     found = simplified("x0 + sin(x1 + pi/2)", "x0 + sin(x1 + 7.85)", 0.05)
     assert "cos" not in str(found)
+
+
+@pytest.mark.parametrize("seed", [2, 3, 5, 6])
+def test_two_constants_that_resemble_each_other_become_simple_together(seed: int) -> None:
+    # On these rows x0**3 and x0 resemble each other: neither coefficient is certain enough by itself.
+    rng = np.random.default_rng(seed)
+    X = np.stack([rng.uniform(0.5, 1.5, 300), rng.uniform(-1.0, 1.0, 300)], axis=1)
+    y = 10.0 * X[:, 1] + 10.0 / 3.0 * (X[:, 0] - X[:, 0] ** 3)
+    y += rng.normal(0.0, 0.1 * np.std(y), 300)
+    fitted, _ = polished(sn.parse("10*x1 - 3.3*x0**3 + 3.3*x0"), X, y, None, NAMES[:2])
+    found = with_simple_constants(fitted, X, y, None, NAMES[:2])
+    assert sorted(abs(c) for c in found.constants if abs(c) > 3.0) == pytest.approx([10 / 3, 10 / 3, 10.0], rel=1e-12)

@@ -15,6 +15,8 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.fits import Fitter
+from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.pursuit import Combination, promising
 from sobolev_novelty.search.structure.dictionaries import (
     Pairs,
@@ -30,6 +32,7 @@ from sobolev_novelty.search.structure.dictionaries import (
     simple_dictionary,
 )
 from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
+from sobolev_novelty.search.structure.interactions import interactions
 from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law
 from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
 from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
@@ -247,3 +250,42 @@ def test_a_factor_beyond_the_range_of_floats_does_not_end_the_structural_forms()
     problem = Problem(as_sample(inputs), 2.0 * np.pi * np.sqrt(d**3 / (G * (m1 + m2))))
     forms = (form for batch in structural_forms(problem, rng) for form in batch)
     assert any(np.allclose(evaluate(form, inputs), problem.y, rtol=1e-9) for form in islice(forms, 600))
+
+
+def friedman(n_rows: int, noise: float, seed: int) -> tuple[list[Variable], np.ndarray]:
+    """Friedman's first function in standardized inputs, five of which have nothing to do with it."""
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(0.0, 1.0, (10, n_rows))
+    y = 10 * np.sin(np.pi * u[0] * u[1]) + 20 * (u[2] - 0.5) ** 2 + 10 * u[3] + 5 * u[4]
+    z = (u - u.mean(axis=1, keepdims=True)) / u.std(axis=1, keepdims=True)
+    return [Variable(Expression.of(f"x{k}"), row) for k, row in enumerate(z)], y + rng.normal(0.0, noise, n_rows)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_an_interaction_beside_parabolas_is_found_among_other_inputs(seed: int) -> None:
+    variables, y = friedman(250, 1.0, seed)
+    forms = interactions(variables, y, DEFAULT_OPERATORS)
+    X = np.stack([v.values for v in variables])
+    names = tuple(f"x{k}" for k in range(10))
+    fits = Fitter(X, names, y, None, float(np.var(y) * len(y))).fit([split_form(form) for form in forms], 30)
+    best = min(range(len(forms)), key=lambda i: fits[i].nmse)
+    assert set(forms[best].variables) == {"x0", "x1", "x2", "x3", "x4"}
+    assert forms[best].complexity < 40
+    assert fits[best].nmse < 1.1 / np.var(y)  # nothing but the noise is left
+
+
+def test_noise_has_no_interactions_worth_many_forms() -> None:
+    rng = np.random.default_rng(0)
+    variables = [Variable(Expression.of(f"x{k}"), row) for k, row in enumerate(rng.normal(size=(4, 60)))]
+    forms = interactions(variables, rng.normal(size=60), DEFAULT_OPERATORS)
+    assert len(forms) <= 17
+    assert all(np.isfinite(form.constants).all() for form in forms)
+
+
+def test_interactions_are_made_of_allowed_operators_and_enough_rows() -> None:
+    variables, y = friedman(200, 0.5, 0)
+    assert interactions(variables, y, ("add", "mul", "sin")) == []
+    assert interactions([Variable(v.expression, v.values[:15]) for v in variables], y[:15], DEFAULT_OPERATORS) == []
+    forms = interactions(variables, y, ("add", "sub", "mul", "square", "cos"))
+    assert forms
+    assert operators_of(forms) <= {"add", "sub", "mul", "square", "cos"}

@@ -27,6 +27,7 @@ from sobolev_novelty.search.doubt import doubt
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.fits import Fitter
 from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.front import only_noise_is_left
 from sobolev_novelty.search.rounding import rounding_errors
 from sobolev_novelty.search.validation import IndexArray, Rows, Validation, cross_validated, lead, rim_errors
 from sobolev_novelty.terms import additive_terms
@@ -63,9 +64,6 @@ SHORT_LINE_LEAD = 1.0
 N_CONTESTS = 3
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
-#: Nodes, and share of its own, by which others are longer than an equation that describes the rows best, where that is
-#: no accident of how far the search came.
-LONGER, LONGER_SHARE = 8, 0.3
 #: On many rows a doubt is outweighed where what no doubt stands against has an error this many times as large on rows
 #: held out: cot(x) has a pole, and is still a better account of rows on both sides of it than a straight line. Or where
 #: that takes as many nodes at least and this many nats more: arcsin(x/y) ends where the rows end.
@@ -261,15 +259,13 @@ def _ranked(
 def _by_description(candidates: Sequence[Candidate], n_rows: int, n_inputs: int, longest: int) -> list[int] | None:
     """Indices, the shortest description first, where much longer equations were found and describe the rows no better.
 
-    Then nothing but noise is left, and what R_base takes for a hair's breadth may be the difference between a law and
-    an approximation. None where descriptions get shorter as equations get longer: no law was found, and R_base says how
-    much length an approximation is worth.
+    What R_base takes for a hair's breadth may then be the difference between a law and an approximation. None where
+    descriptions get shorter as equations get longer: no law was found, and R_base says how much length an approximation
+    is worth.
     """
-    nats = [c.nats(n_rows, n_inputs) for c in candidates]
-    best = candidates[min(range(len(candidates)), key=nats.__getitem__)]
-    if longest < best.complexity + max(LONGER, LONGER_SHARE * best.complexity):
+    if not only_noise_is_left(candidates, n_rows, n_inputs, longest):
         return None
-    return sorted(range(len(candidates)), key=nats.__getitem__)
+    return sorted(range(len(candidates)), key=lambda i: candidates[i].nats(n_rows, n_inputs))
 
 
 def baselines(

@@ -15,7 +15,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -159,6 +159,19 @@ class UserTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class MoreRows:
+    """Rows that a search goes on with when it has found its way about: those it began with, and others.
+
+    Under noise a few thousand rows do not tell a law from a dozen approximations; with more of them from the beginning
+    a search would get half as far.
+    """
+
+    sample: Sample
+    y: FloatArray
+    weights: FloatArray | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
     """What a search is about: the sample it sees, the target, what expressions may be made of, and until when.
 
@@ -186,6 +199,8 @@ class Problem:
         Physical units of the inputs and the target: forms that make no sense are not fitted.
     control : Control
         What operators cost, which forms are allowed, and the loss.
+    more : MoreRows, optional
+        For the second half of the search, with engines that can go on with them (:class:`GoesOn`).
     """
 
     sample: Sample
@@ -200,6 +215,15 @@ class Problem:
     island: Island = field(default_factory=Island)
     dimensions: Dimensions | None = None
     control: Control = field(default_factory=Control)
+    more: MoreRows | None = None
+
+    @property
+    def with_more_rows(self) -> Problem:
+        """The problem on all the rows there are."""
+        more = self.more
+        if more is None:
+            return self
+        return replace(self, sample=more.sample, y=more.y, weights=more.weights, more=None)
 
     @property
     def drawn_operators(self) -> tuple[str, ...]:
@@ -339,6 +363,16 @@ class State:
     last_words: str = "The engine has nothing more to propose."
     trials: list[Expression] = field(default_factory=list)
     counts: dict[str, Any] = field(default_factory=dict)
+
+
+@runtime_checkable
+class GoesOn(Protocol):
+    """A state that can go on with other rows: the loop gives it the best candidates anew, fitted to them."""
+
+    problem: Problem
+
+    def forget_errors(self) -> None:
+        """Drop what was fitted to the rows so far."""
 
 
 S = TypeVar("S", bound=State)

@@ -12,6 +12,9 @@ from sobolev_novelty.search.engine import Candidate
 ROUNDING_NMSE = 1e-24
 #: Errors that differ by less, relative to their size, are those of one equation spelled in two ways.
 _SAME = 1e-9
+#: Nodes, and share of its own, by which others are longer than an equation that describes the rows best, where that is
+#: no accident of how far the search came.
+LONGER, LONGER_SHARE = 8, 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,6 +125,26 @@ def layers(candidates: Iterable[Candidate], most: int) -> list[Candidate]:
             least = best[0].nmse
             found += best
     return found
+
+
+def only_noise_is_left(candidates: Sequence[Candidate], n_rows: int, n_inputs: int, longest: int) -> bool:
+    """Whether much longer equations than the one with the shortest description were found, and describe no better.
+
+    Parameters
+    ----------
+    longest : int
+        Complexity of the longest equation that was best on the rows of the search.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> def fitted(text, nmse): return Candidate(parse(text), parse(text), nmse, 1.0 - nmse)
+    >>> found = [fitted("x0", 0.5), fitted("x0*x1", 0.1)]
+    >>> only_noise_is_left(found, 1000, 2, 20), only_noise_is_left(found, 1000, 2, 5)
+    (True, False)
+    """
+    best = min(candidates, key=lambda c: c.nats(n_rows, n_inputs)).complexity
+    return longest >= best + max(LONGER, LONGER_SHARE * best)
 
 
 def select(front: ParetoFront) -> Candidate | None:

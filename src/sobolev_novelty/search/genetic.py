@@ -27,7 +27,7 @@ from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.forms import shorter_spellings, split_form
+from sobolev_novelty.search.forms import shortened, shorter_spellings, split_form
 from sobolev_novelty.search.front import distinct, layers
 from sobolev_novelty.search.linearised import linearised
 from sobolev_novelty.search.relatives import relatives
@@ -132,6 +132,12 @@ class GeneticState(State):
     related: set[Expression] = field(default_factory=set)
     genomes: dict[Expression, Genome] = field(default_factory=dict)
     generation: int = 0
+
+    def forget_errors(self) -> None:
+        """The population comes back fitted to other rows."""
+        self.population, self.accurate = [], []
+        self.rewritten.clear()
+        self.related.clear()
 
 
 class Genetic(Engine[GeneticState]):
@@ -304,14 +310,18 @@ class Genetic(Engine[GeneticState]):
         return forms
 
     def _related(self, state: GeneticState) -> list[Expression]:
-        """What the best by description may have been meant as, each tried once, every third generation."""
+        """The best by description with an operator less, and what they may have been meant as.
+
+        Each is tried once, every third generation. A law with a wave of noise beside it stays what it is until somebody
+        takes the wave away.
+        """
         if state.generation % 3:
             return []
         n, d = len(state.problem.y), len(state.problem.sample.names)
         best = sorted(state.accurate, key=lambda c: c.nats(n, d))[:N_RELATED]
         fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
         state.related.update(fresh)
-        return [form for expression in fresh for form in relatives(expression)]
+        return [form for expression in fresh for form in (*shortened(expression), *relatives(expression))]
 
 
 def _thinned(expression: Expression, sample: Sample) -> Expression:

@@ -22,10 +22,10 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.chance import description, n_numbers
 from sobolev_novelty.search.collector import rare_collections
-from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, Problem, S
+from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, GoesOn, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
 from sobolev_novelty.search.forms import Form, shortened, split_form
-from sobolev_novelty.search.front import ParetoFront, distinct, select
+from sobolev_novelty.search.front import ParetoFront, distinct, only_noise_is_left, select
 from sobolev_novelty.search.judge import Judge, failed
 
 #: Forms fitted between two looks at the clock.
@@ -40,6 +40,9 @@ FINGERPRINT_ROWS = 16
 #: those of the search may tell them apart.
 N_LEADERS, N_CONTENDERS = 20, 300
 N_LOOKED_AT = 3000
+#: Share of a search after which it goes on with more rows, where there are more; not where an error below this is left.
+FIRST_SHARE = 0.5
+NEARLY_EXACT = 1e-10
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
 MAX_IDLE_ROUNDS = 50
 
@@ -210,6 +213,8 @@ def run(
     if deadline is not None and deadline.remaining < ends.remaining:
         ends = deadline
     problem = replace(problem, deadline=ends, n_threads=max(1, n_jobs))
+    if isinstance(state, GoesOn):  # it has seen more rows before
+        problem = problem.with_more_rows
     search = _Search(problem, budget, n_jobs, tuple(callbacks), as_found=engine.as_found, state=state)
     try:
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
@@ -259,6 +264,11 @@ def _rounds(
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
         search.report()
+        if isinstance(state, GoesOn) and search.wants_more_rows():
+            state.forget_errors()
+            again = search.with_more_rows()
+            state.problem = search.problem
+            state = search.state = engine.observe(state, again)
         if visitors is not None and not search.stop_reason:
             guessed = search.visited_by(visitors)
 
@@ -288,12 +298,17 @@ class _Search:
     fits: dict[frozenset[Expression], Candidate] = field(default_factory=dict)  # by its terms
     prints: dict[frozenset[bytes], Candidate] = field(default_factory=dict)  # by its values
     shortened: set[Expression] = field(default_factory=set)
+    began_with: float = field(init=False)  # seconds that the search had
     fitter: Fitter = field(init=False)
     few: FloatArray = field(init=False)  # inputs of a few rows
     allowed: frozenset[object] = field(init=False)
     judge: Judge = field(init=False)
 
     def __post_init__(self) -> None:
+        self.began_with = self.problem.deadline.remaining
+        self._look_at_rows()
+
+    def _look_at_rows(self) -> None:
         self.fitter = Fitter.of(self.problem, max(1, self.n_jobs))
         n = self.fitter.X.shape[1]
         rows = np.unique(np.linspace(0, n - 1, FINGERPRINT_ROWS).astype(np.intp))
@@ -304,6 +319,33 @@ class _Search:
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self.started
+
+    def wants_more_rows(self) -> bool:
+        """Whether half of the search is over, there are more rows, and of these nothing but noise is left.
+
+        While longer equations still describe the rows better, more of them would only take time.
+        """
+        if self.problem.more is None or self.stop_reason or not self.front:
+            return False
+        limit, left = self.budget.max_evaluations, self.problem.deadline.remaining
+        by_count = limit is not None and self.n_evaluations >= FIRST_SHARE * limit
+        by_time = math.isfinite(left) and left <= (1.0 - FIRST_SHARE) * self.began_with
+        if not (by_count or by_time) or self.front[-1].nmse < NEARLY_EXACT:
+            return False
+        d, n = self.fitter.X.shape
+        return only_noise_is_left(self.front.candidates, n, d, self.front[-1].complexity)
+
+    def with_more_rows(self) -> list[Candidate]:
+        """The best of all candidates, fitted to more rows; the search goes on there, and all others are forgotten."""
+        before = self.fitter.X.shape[1]
+        best = dict.fromkeys(c.expression for c in (*self.front, *self.leaders()))
+        self.problem = self.problem.with_more_rows
+        self._look_at_rows()
+        self.front = ParetoFront()
+        for known in (self.seen, self.fits, self.prints):
+            known.clear()
+        self.seconds_per_form *= self.fitter.X.shape[1] / before
+        return self.evaluate(best)
 
     def in_time(self, proposals: Iterable[Expression]) -> Iterator[Expression]:
         """What an engine proposes before the time is over."""

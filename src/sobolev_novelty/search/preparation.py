@@ -20,12 +20,13 @@ from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import merged_rows
 from sobolev_novelty.search.dimensions import Dimensions
-from sobolev_novelty.search.engine import Deadline, UserTerms
+from sobolev_novelty.search.engine import Deadline, MoreRows, UserTerms
 from sobolev_novelty.search.natural_units import natural_units
 from sobolev_novelty.search.units import Units
 
-#: Rows an engine searches on; constants are polished on all rows afterwards.
-MAX_ROWS = 2000
+#: Rows an engine searches on, and those that it goes on with in its second half (:class:`MoreRows`); constants are
+#: polished on all rows afterwards.
+MAX_ROWS, MAX_MORE_ROWS = 2000, 10_000
 #: Columns an engine searches on.
 MAX_COLUMNS = 20
 #: Larger tables are sampled before equal rows are merged.
@@ -59,6 +60,10 @@ class Prepared:
         What the columns of the sample were divided by.
     X_user : ndarray of shape (n_features, n_rows)
         The sample's columns in the user's units.
+    more : MoreRows, optional
+        The sample and further rows, where there are any.
+    more_in_user_units : ndarray of shape (n_features, n_more_rows), optional
+        Their inputs in the user's units.
     """
 
     sample: Sample
@@ -69,6 +74,8 @@ class Prepared:
     is_complete: bool
     units: Units
     X_user: FloatArray
+    more: MoreRows | None = None
+    more_in_user_units: FloatArray | None = None
 
     def table(self, n_features: int) -> FloatArray:
         """The rows of the search with all of the user's columns; those not searched on are 0."""
@@ -107,8 +114,11 @@ def prepare(
     X, y, weights = merged_rows(X, y, weights)
     n_distinct = len(y)
     is_complete = n_rows <= MAX_MERGED_ROWS and n_distinct <= MAX_ROWS
+    more: tuple[FloatArray, FloatArray, FloatArray | None] | None = None
     if n_distinct > MAX_ROWS:
-        rows = np.sort(rng.choice(n_distinct, MAX_ROWS, replace=False))
+        drawn = rng.choice(n_distinct, min(n_distinct, MAX_MORE_ROWS), replace=False)
+        rows, all_drawn = np.sort(drawn[:MAX_ROWS]), np.sort(drawn)
+        more = X[all_drawn], y[all_drawn], None if weights is None else weights[all_drawn]
         X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
     in_time = deadline is None or deadline.remaining > SECONDS_FOR_TREES
     columns = chosen_columns(X, y, with_trees=in_time)
@@ -117,7 +127,12 @@ def prepare(
     units = Units.of(searched, names)
     sample = Sample(units.applied(searched, names), names)
     chosen = tuple(int(k) for k in columns)
-    return Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
+    prepared = Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
+    if more is None:
+        return prepared
+    wide = np.ascontiguousarray(more[0][:, columns].T)
+    rest = MoreRows(Sample(units.applied(wide, names), names), np.ascontiguousarray(more[1]), more[2])
+    return replace(prepared, more=rest, more_in_user_units=wide)
 
 
 def with_units(
@@ -142,6 +157,10 @@ def with_units(
     units = Units.of(rows.X, natural.names)
     sample = Sample(units.applied(rows.X, natural.names), natural.names)
     pure = replace(prepared, sample=sample, y=rows.y, weights=rows.weights, units=units, X_user=rows.X)
+    if prepared.more is not None and prepared.more_in_user_units is not None:
+        wide = natural.applied(prepared.more_in_user_units, names, prepared.more.y, prepared.more.weights)
+        more = MoreRows(Sample(units.applied(wide.X, natural.names), natural.names), wide.y, wide.weights)
+        pure = replace(pure, more=more, more_in_user_units=wide.X)
     return pure, replace(user, units=units, natural=natural), None, guesses
 
 

@@ -282,8 +282,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             found = source.guesses(replace(problem, deadline=clock.search), rng)
             problem = replace(problem, guesses=(*problem.guesses, *found))
             counts = {"guesses given": len(problem.guesses) - n_own}
-        callbacks = [] if callback is None else [in_users_terms(callback, problem.user.written)]
-        result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=callbacks)
+        told = [] if callback is None else [in_users_terms(callback, problem.user.written)]
+        result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=told)
         self.counts_ = counts | result.counts
         rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
         table = TrainingTable(*rows, self._control(), self._engine().as_found)
@@ -478,7 +478,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
         rows = prepared.sample, prepared.y, prepared.weights
         control = self._control().read(user.read, {name: own for own, name in user.names.items()})
-        return Problem(*rows, operators, limit, kept, user=user, dimensions=dimensions, control=control)
+        parts: dict[str, Any] = {"user": user, "dimensions": dimensions, "control": control, "more": prepared.more}
+        return Problem(*rows, operators, limit, kept, **parts)
 
     def _dimensions(self) -> Dimensions | None:
         return Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
@@ -584,8 +585,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.choose(order.index(0))
         self._leaders_, self._written_ = [c.expression for c in result.leaders[:N_LEADERS]], problem.user.written
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
-        self.stop_reason_ = result.stop_reason
-        self.seconds_ = result.seconds
+        self.stop_reason_, self.seconds_ = result.stop_reason, result.seconds
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)

@@ -5,7 +5,9 @@ and Ferreira 2023), a simple number the logarithm of its numerator and denominat
 the simple number costs in likelihood is half of the rise of :math:`\chi^2`, the other constants refitted. Where it
 shortens the description by at least :data:`CLEAR_GAIN`, it is taken; the best exchange first, then the next, with what
 the first has made more certain. A number that stands in the equation already costs only to point at it: 10/3 is not a
-simple number, but one that is there may come again. A constant that may be 0 takes its place in the equation with it.
+simple number, but one that is there may come again; and two constants that may both be the same simple number are
+exchanged together, because terms that resemble each other leave either of them uncertain, but not both. A constant that
+may be 0 takes its place in the equation with it.
 
 On exact data nothing is uncertain and nothing changes.
 """
@@ -13,8 +15,9 @@ On exact data nothing is uncertain and nothing changes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
@@ -44,21 +47,21 @@ MAX_ROWS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Exchange:
-    """A constant and the number it might be.
+    """A constant and the number it might be, or two of them.
 
     Parameters
     ----------
-    place : int
+    places : tuple of int
         Among the parameters.
-    value : float
+    values : tuple of float
     saved : float
         Nats by which the description gets shorter, what the data lose not counted.
     rise : float
         Nats that the data lose, to first order.
     """
 
-    place: int
-    value: float
+    places: tuple[int, ...]
+    values: tuple[float, ...]
     saved: float
     rise: float
 
@@ -150,15 +153,15 @@ class _Fit:
 
     def exchanged(self, complexity: int) -> Expression | None:
         """The equation after all exchanges, or after the first that makes it shorter; None where there is none."""
-        refused: set[tuple[int, float]] = set()
-        while options := [e for e in self._options(complexity) if (e.place, e.value) not in refused]:
+        refused: set[tuple[tuple[int, ...], tuple[float, ...]]] = set()
+        while options := [e for e in self._options(complexity) if (e.places, e.values) not in refused]:
             best = max(options, key=lambda e: e.gain)
             moved = self._moved(best)
             if moved is None or best.saved - self._rise(moved[1]) <= CLEAR_GAIN:
-                refused.add((best.place, best.value))
+                refused.add((best.places, best.values))
                 continue
-            (self.theta, self.loss), self.free[best.place] = moved, False
-            if best.value == 0.0:
+            (self.theta, self.loss), self.free[list(best.places)] = moved, False
+            if best.values == (0.0,):
                 break
         return None if self.free.all() else tidy(self.written.at(self.theta))
 
@@ -168,7 +171,7 @@ class _Fit:
     def _moved(self, exchange: _Exchange) -> tuple[FloatArray, float] | None:
         """Parameters and loss with the exchange made and the others refitted."""
         theta, free = self.theta.copy(), self.free.copy()
-        theta[exchange.place], free[exchange.place] = exchange.value, False
+        theta[list(exchange.places)], free[list(exchange.places)] = exchange.values, False
         return refit(self.model, self.y, theta, free)
 
     def _options(self, complexity: int) -> Iterator[_Exchange]:
@@ -182,23 +185,37 @@ class _Fit:
         A = J / scale[:, None]
         errors = np.sqrt(self.variance * np.diag(np.linalg.pinv(A @ A.T, rcond=1e-12))) / scale
         settled = {abs(number) for number in self.theta[~self.free].tolist()}
+        uncertain: list[tuple[int, float, float, float]] = []  # place, value, standard error, nats
         for place, error in zip(places.tolist(), errors.tolist(), strict=True):
             value = float(self.theta[place])
             if not 0.0 < error < math.inf or not math.isfinite(value) or value == 0.0:
                 continue
             price = max(math.log(abs(value) / error) - 0.5 * math.log(3.0), 0.0)
+            uncertain.append((place, value, error, price))
             tried = [(v, price - cost) for v, cost in simple_numbers(value, FARTHEST * error)]
             again = [math.copysign(number, value) for number in settled if number > 0.0]
             tried += [(v, price - POINTING - math.log(len(again))) for v in again if abs(v - value) <= FARTHEST * error]
             if abs(value) <= FARTHEST_ZERO * error:
                 tried.append((0.0, price + NATS_PER_NODE * (complexity - self._without(place).complexity)))
             for v, saved in tried:
-                exchange = _Exchange(place, v, saved, 0.5 * ((v - value) / error) ** 2)
+                exchange = _Exchange((place,), (v,), saved, 0.5 * ((v - value) / error) ** 2)
                 if exchange.gain > CLEAR_GAIN:
                     yield exchange
+        yield from (exchange for exchange in _pairs(uncertain) if exchange.gain > CLEAR_GAIN)
 
     def _without(self, place: int) -> Expression:
         """The equation where a constant is 0."""
         theta = self.theta.copy()
         theta[place] = 0.0
         return tidy(self.written.at(theta))
+
+
+def _pairs(uncertain: Sequence[tuple[int, float, float, float]]) -> Iterator[_Exchange]:
+    """Two constants that may be the same simple number, but for their signs."""
+    for (i, first, error, price), (j, second, other_error, other_price) in combinations(uncertain, 2):
+        for number, cost in simple_numbers(abs(first), FARTHEST * error):
+            away = abs(number - abs(first)) / error, abs(number - abs(second)) / other_error
+            if max(away) <= FARTHEST:
+                values = math.copysign(number, first), math.copysign(number, second)
+                # The data lose at least what the more certain one of them loses; refitting tells how much.
+                yield _Exchange((i, j), values, price + other_price - cost - POINTING, 0.5 * max(away) ** 2)

@@ -16,6 +16,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Problem
 from sobolev_novelty.search.structure.dictionaries import Variable
 from sobolev_novelty.search.structure.exact_relations import quotients, sums, variants
+from sobolev_novelty.search.structure.interactions import interactions
 from sobolev_novelty.search.structure.periodogram import waves
 from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law, power_laws
 from sobolev_novelty.search.structure.reductions import (
@@ -41,6 +42,8 @@ from sobolev_novelty.search.structure.solving import (
 #: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
 #: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
 SCREEN_ROWS, NOISY_SCREEN_ROWS = 200, 600
+#: Rows on which interactions are looked for.
+INTERACTION_ROWS = 1000
 #: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
 #: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
 MAX_REDUCED_VARIABLES = (6, 9)
@@ -108,6 +111,8 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
         # The others are roots of their own.
         yield from _quotients(informative, targets[len(roots) :] if len(informative) <= 3 else (), effort)
     yield from _sums(informative, targets, effort)
+    if roots[0].error > CLEAN and effort.deal.is_own():
+        yield interactions(first_rows(informative, INTERACTION_ROWS), y[:INTERACTION_ROWS], problem.operators)
     if roots[0].error > HARD and effort.deal.is_own():
         yield waves(first_rows(informative, NOISY_SCREEN_ROWS), y[:NOISY_SCREEN_ROWS], problem.operators)
     if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
