@@ -87,6 +87,38 @@ def test_a_weight_of_two_and_a_row_given_twice_are_one_row_of_the_same_joint_wei
         np.testing.assert_allclose(left, right, rtol=1e-14)
 
 
+def levels(n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (n_rows, 2)).astype(float)
+    return X, (X.sum(axis=1) + rng.integers(0, 2, n_rows) > 2).astype(float)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_rows_of_a_table_of_levels_are_counted_as_often_as_they_were_given(times: int) -> None:
+    X, y = levels(400)
+    found = merged_rows(np.tile(X, (times, 1)), np.tile(y, times))
+    assert len(found[1]) == n_distinct_rows(np.tile(X, (times, 1)), np.tile(y, times)) == 400
+    assert found[2] is None
+    order = np.lexsort(np.column_stack([X, y]).T[::-1])
+    np.testing.assert_array_equal(found[0], X[order])
+    np.testing.assert_array_equal(found[1], y[order])
+
+
+def test_whole_weights_of_a_table_of_levels_are_rows_given_as_often() -> None:
+    X, y = levels(400)
+    weights = np.random.default_rng(1).integers(1, 4, 400).astype(float)
+    repeated = np.repeat(np.arange(400), weights.astype(int))
+    for left, right in zip(merged_rows(X, y, weights), merged_rows(X[repeated], y[repeated]), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert merged_rows(X, y, weights + 0.5)[2] is not None  # how well each is known, not how often it came
+
+
+def test_a_row_of_a_measured_table_that_was_given_often_is_one_row() -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    rows = np.r_[np.arange(40), np.zeros(60, dtype=int)]
+    assert n_distinct_rows(X[rows], X[rows, 0]) == len(merged_rows(X[rows], X[rows, 0])[1]) == 40
+
+
 def test_equal_weights_are_no_weights() -> None:
     X = np.random.default_rng(0).normal(size=(6, 2))
     assert merged_rows(X, X[:, 0], np.full(6, 7.0))[2] is None

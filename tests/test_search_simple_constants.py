@@ -132,3 +132,11 @@ def test_two_constants_that_resemble_each_other_become_simple_together(seed: int
     fitted, _ = polished(sn.parse("10*x1 - 3.3*x0**3 + 3.3*x0"), X, y, None, NAMES[:2])
     found = with_simple_constants(fitted, X, y, None, NAMES[:2])
     assert sorted(abs(c) for c in found.constants if abs(c) > 3.0) == pytest.approx([10 / 3, 10 / 3, 10.0], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_decimals_that_people_choose_are_simple_where_the_rows_are_certain(seed: int) -> None:
+    X, y = table("x1 - 0.05*x0**2", 0.01, n=400, seed=seed)
+    fitted, _ = polished(sn.parse("x1 - 0.0502*x0**2"), X, y, None, NAMES)
+    found = with_simple_constants(fitted, X, y, None, NAMES)
+    assert 0.05 in [round(abs(c), 14) for c in found.constants]

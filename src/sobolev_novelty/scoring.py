@@ -16,6 +16,7 @@ Notation
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 
@@ -23,6 +24,8 @@ from sobolev_novelty.data import FloatArray
 PARSIMONY = 0.999
 #: Nodes for each row beyond which the expected error grows no further.
 MAX_PARAMETER_SHARE = 0.9
+#: Rows for each value of a column that takes a few values only, and how often one row may come.
+ROWS_PER_LEVEL, MAX_TIMES = 10, 1e7
 #: An error below this share of the target's variance is an exact fit: the equation is found, only rounding is left.
 EXACT_NMSE = 1e-20
 
@@ -55,6 +58,10 @@ def merged_rows(
     out. Errors are taken with the joint weights, and the number of rows is that of the distinct ones: see
     :func:`expected_error`.
 
+    Where every input and the target take a few values only (grades, codes, counts), rows repeat by themselves: a
+    thousand answers to a questionnaire are a thousand rows, in however many boxes. There each row comes as often as it
+    was given, and a table given twice still counts once.
+
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
@@ -74,13 +81,29 @@ def merged_rows(
     table, w = table[order], w[kept][order]
     starts = np.flatnonzero(np.r_[True, (np.diff(table, axis=0) != 0.0).any(axis=1)]) if len(table) else np.arange(0)
     joint = np.add.reduceat(w, starts) if len(starts) else w
-    joint = joint / joint.mean()
     distinct = table[starts]
+    times = _times_given(distinct, joint)
+    if times is not None:
+        distinct = np.repeat(distinct, times, axis=0)
+        return distinct[:, :-1], distinct[:, -1], None
+    joint = joint / joint.mean()
     return distinct[:, :-1], distinct[:, -1], None if np.ptp(joint) < 1e-12 else joint
 
 
+def _times_given(distinct: FloatArray, joint: FloatArray) -> npt.NDArray[np.int64] | None:
+    """How often each row of a table of levels comes, without a factor common to all; None for any other table."""
+    if len(joint) == 0 or not 1.0 <= joint.max() < MAX_TIMES or (joint != np.rint(joint)).any():
+        return None
+    times = np.rint(joint).astype(np.int64)
+    times //= np.gcd.reduce(times)
+    n = int(times.sum())
+    if n == len(times) or any(len(np.unique(column)) * ROWS_PER_LEVEL > n for column in distinct.T):
+        return None
+    return times
+
+
 def n_distinct_rows(X: FloatArray, y: FloatArray) -> int:
-    """How many rows of a table differ; missing values are equal to each other.
+    """How many rows of a table count: those that differ, all of a table of levels; missing values are equal.
 
     Examples
     --------

@@ -19,11 +19,18 @@ SIMPLE_BASES = (
     (math.sqrt(2.0), 3.5), (1.0 / math.sqrt(2.0 * math.pi), 4.0), (math.sqrt(math.pi), 4.5), (math.sqrt(3.0), 4.0),
 )  # fmt: skip
 SIMPLE_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12)
+#: Those of plain fractions as well: people choose 0.05 and 0.075.
+DECIMAL_DENOMINATORS = (20, 25, 40, 50, 100)
+_SIMPLE = tuple(
+    (base, denominator, nats)
+    for base, nats in SIMPLE_BASES
+    for denominator in (*SIMPLE_DENOMINATORS, *(DECIMAL_DENOMINATORS if base == 1.0 else ()))
+)
 
 #: A number within this share of a simple one is meant as it.
 LAST_DIGITS = 1e-12
-_PARTS = np.array([denominator / base for base, _ in SIMPLE_BASES for denominator in SIMPLE_DENOMINATORS])
-_NATS = np.array([nats + math.log(k) for _, nats in SIMPLE_BASES for k in SIMPLE_DENOMINATORS])
+_PARTS = np.array([denominator / base for base, denominator, _ in _SIMPLE])
+_NATS = np.array([nats + math.log(denominator) for _, denominator, nats in _SIMPLE])
 
 
 def nearest_simple(
@@ -98,18 +105,17 @@ def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
     (0.5, 0.7)
     """
     best: dict[float, float] = {}
-    for base, nats in SIMPLE_BASES:
-        for denominator in SIMPLE_DENOMINATORS:
-            parts = abs(value) / base * denominator
-            if parts > MAX_PARTS:
+    for base, denominator, nats in _SIMPLE:
+        parts = abs(value) / base * denominator
+        if parts > MAX_PARTS:
+            continue
+        for numerator in {math.floor(parts), math.ceil(parts)} - {0}:
+            if math.gcd(numerator, denominator) > 1:
                 continue
-            for numerator in {math.floor(parts), math.ceil(parts)} - {0}:
-                if math.gcd(numerator, denominator) > 1:
-                    continue
-                number = math.copysign(numerator / denominator * base, value)
-                if abs(number - value) <= reach:
-                    cost = nats + math.log(numerator * denominator)
-                    best[number] = min(cost, best.get(number, math.inf))
+            number = math.copysign(numerator / denominator * base, value)
+            if abs(number - value) <= reach:
+                cost = nats + math.log(numerator * denominator)
+                best[number] = min(cost, best.get(number, math.inf))
     yield from best.items()
 
 

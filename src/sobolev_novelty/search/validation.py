@@ -15,6 +15,7 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.digits import number_text
 from sobolev_novelty.errors import ExtrapolationWarning
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.scoring import ROWS_PER_LEVEL
 from sobolev_novelty.search.fits import FIT_ITERATIONS, Fitter
 from sobolev_novelty.search.forms import Form, split_form
 from sobolev_novelty.search.loss import Loss, Rating
@@ -24,8 +25,6 @@ IndexArray = npt.NDArray[np.intp]
 
 #: Share of an input's range by which a pole must at least lie outside. So far out predictions do not warn either.
 MARGIN = 0.05
-#: Rows for each value of an input that takes a few values only.
-ROWS_PER_LEVEL = 10
 #: Folds of a cross-validation.
 N_FOLDS = 5
 
