@@ -443,3 +443,17 @@ def test_a_pole_between_the_rows_is_seen_where_new_rows_will_lie() -> None:
         sound = parse(text)
         assert growth_between(sound, evaluate(sound, X), rows) < 2.0, text
         assert not doubt(sound, rows), text
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0.02, 0), (1.0, 1)])
+def test_a_long_equation_gives_way_to_a_shorter_one_unless_the_rows_speak_clearly_for_it(
+    size: float, expected: int
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0.0, 2.0, (400, 2))
+    more = f"{size}*cos(2*x0)*x1 + {size}*x0*x1*sin(x1) - {size}*sqrt(x0 + x1)*x1"
+    y = 3.0 * x[:, 0] + np.sin(3.0 * x[:, 1]) + evaluate(parse(more), x) + 0.3 * rng.normal(size=400)
+    rows = Rows(x, y, None, ("x0", "x1"))
+    found = candidates(("3*x0 + sin(3*x1)", 0.05, 0.8), (f"3*x0 + sin(3*x1) + {more}", 0.03, 0.9))
+    assert found[1].complexity > 25
+    assert chosen_index(found, table(found, [1.0, 1.0]), rows, "score") == expected
