@@ -457,3 +457,9 @@ def test_a_long_equation_gives_way_to_a_shorter_one_unless_the_rows_speak_clearl
     found = candidates(("3*x0 + sin(3*x1)", 0.05, 0.8), (f"3*x0 + sin(3*x1) + {more}", 0.03, 0.9))
     assert found[1].complexity > 25
     assert chosen_index(found, table(found, [1.0, 1.0]), rows, "score") == expected
+
+
+@pytest.mark.parametrize(("n_lowest", "expected"), [(1, True), (30, False)])
+def test_the_next_grade_may_come_where_the_last_one_is_rare(n_lowest: int, expected: bool) -> None:
+    x = np.r_[np.full(n_lowest, 1.0), np.repeat([2.0, 3.0, 4.0, 5.0], 40)]
+    assert bool(doubt(parse("x0 - 1/x0"), Rows(x[:, None], x, None, ("x0",)))) is expected

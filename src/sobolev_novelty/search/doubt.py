@@ -21,7 +21,7 @@ from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out
+from sobolev_novelty.search.validation import Rows, averaged, has_levels, held_out, possible_levels
 from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 #: A term that rests on fewer rows has to foretell those rows from the others: lower the error there. On one or two rows
@@ -71,7 +71,7 @@ def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = Non
     matter. When the time is over the boxes that are left are not looked at.
     """
     columns = {name: rows.X[:, rows.names.index(name)] for name in expression.variables}
-    levels = {name: np.unique(x) for name, x in columns.items() if has_levels(x)}
+    levels = {name: possible_levels(x) for name, x in columns.items() if has_levels(x)}
     if math.prod(map(len, levels.values())) > MAX_LEVELS:
         levels = {}
     grid = list(product(*(values.tolist() for values in levels.values())))

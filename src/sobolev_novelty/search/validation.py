@@ -25,6 +25,8 @@ IndexArray = npt.NDArray[np.intp]
 
 #: Share of an input's range by which a pole must at least lie outside. So far out predictions do not warn either.
 MARGIN = 0.05
+#: Rows with the lowest or highest level of an input below which a level beyond may come.
+RARE = 4
 #: Folds of a cross-validation.
 N_FOLDS = 5
 
@@ -38,6 +40,24 @@ def has_levels(column: FloatArray) -> bool:
     (True, False)
     """
     return len(np.unique(column)) * ROWS_PER_LEVEL <= len(column)
+
+
+def possible_levels(column: FloatArray) -> FloatArray:
+    """The values of an input with levels, and the next whole number at an end where few rows are.
+
+    Grades from 1 to 9 of which one row has the lowest: the next row may have 0.
+
+    Examples
+    --------
+    >>> possible_levels(np.r_[np.full(2, 1.0), np.full(40, 2.0), np.full(40, 3.0)])
+    array([0., 1., 2., 3.])
+    """
+    levels, counts = np.unique(column, return_counts=True)
+    if len(levels) < 3 or (levels != np.rint(levels)).any():
+        return levels
+    below = [levels[0] - 1.0] if counts[0] < RARE else []
+    above = [levels[-1] + 1.0] if counts[-1] < RARE else []
+    return np.array([*below, *levels, *above])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
