@@ -204,8 +204,7 @@ def best_fit(model: Model, y: FloatArray, theta: FloatArray) -> Estimate | None:
     found = refit(model, y, theta, np.ones(len(theta), dtype=bool), n_steps=FIT_STEPS)
     if found is None:
         return None
-    theta, loss = found
-    J = model.evaluate(theta[None])[1][0]
+    theta, loss, J = _settled(model, y, *found)
     size = np.linalg.norm(J, axis=1)
     scale = np.where(size > 0.0, size, 1.0)
     s, Vt = _singular(J / scale[:, None])
@@ -213,6 +212,23 @@ def best_fit(model: Model, y: FloatArray, theta: FloatArray) -> Estimate | None:
     half = Vt[known] / s[known, None] / scale
     null = Vt[~known].T
     return Estimate(theta, loss, half.T @ half, null, scale, int(known.sum()))
+
+
+def _settled(model: Model, y: FloatArray, theta: FloatArray, loss: float) -> tuple[FloatArray, float, FloatArray]:
+    """Parameters, loss and Jacobian after a last step without damping, where the gradient falls by it.
+
+    The loss itself is flat to rounding within a root of it, and damping leaves a linear fit that far from its minimum.
+    """
+    f, J = (found[0] for found in model.evaluate(theta[None]))
+    size = np.linalg.norm(J, axis=1)
+    size[size == 0.0] = 1.0
+    trial = theta + np.linalg.lstsq((J / size[:, None]).T, y - f, rcond=RANK_TOLERANCE)[0] / size
+    f_trial, J_trial = (found[0] for found in model.evaluate(trial[None]))
+    trial_loss = float((y - f_trial) @ (y - f_trial))
+    if not trial_loss <= loss * (1.0 + CONVERGED) or not np.isfinite(J_trial).all():
+        return theta, loss, J
+    before, after = (np.linalg.norm((A / size[:, None]) @ (y - g)) for A, g in ((J, f), (J_trial, f_trial)))
+    return (trial, trial_loss, J_trial) if after < before else (theta, loss, J)
 
 
 def _singular(J: FloatArray) -> tuple[FloatArray, FloatArray]:
