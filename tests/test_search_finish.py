@@ -133,3 +133,11 @@ def test_all_rows_tell_apart_what_the_rows_of_a_search_could_not() -> None:
     assert str(found[-1].expression).count("sqrt") == 1
     complete = TrainingTable(X, y, None, ("x0", "x1", "x2"), 8000, True)
     assert len(complete.rated_front([some], others, lambda e: e, 60, Deadline())) == 1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_phase_is_small_where_its_quarter_turn_may_not_be_written_as_the_other_function(seed: int) -> None:
+    x = np.linspace(0.5, 3.0, 200)
+    options = {"operators": ["add", "mul", "cos"], "budget": Budget(max_evaluations=1000), "random_state": seed}
+    found = SymbolicRegressor(**options).fit(x[:, None], np.sin(x)).expression_
+    assert [abs(c) for c in found.constants] == pytest.approx([np.pi / 2])

@@ -22,8 +22,13 @@ _TURNED = {
 _POWERS = {"sqrt": 0.5, "cbrt": 1.0 / 3.0, "square": 2.0, "cube": 3.0, "inv": -1.0}
 
 
-def with_plain_waves(expression: Expression) -> Expression:
+def with_plain_waves(expression: Expression, *, turns: bool = True) -> Expression:
     """The expression with small phases, signs drawn out of waves, and exponentials in place of their powers.
+
+    Parameters
+    ----------
+    turns : bool
+        Whether a quarter turn may become the other function; it may not be allowed.
 
     Examples
     --------
@@ -36,7 +41,7 @@ def with_plain_waves(expression: Expression) -> Expression:
 
     def node(operator: Operator, parts: tuple[Expression, ...]) -> Expression:
         if operator.name in _TURNED:
-            return _without_sign(_turned(Expression.of(operator, *parts)))
+            return _without_sign(_turned(Expression.of(operator, *parts), turns=turns))
         if operator.name in _POWERS and parts[0].head is _EXP:
             return _raised(parts[0], _POWERS[operator.name])
         if operator is _MUL and _NEG in (parts[0].head, parts[1].head):
@@ -82,7 +87,7 @@ def _raised(e: Expression, power: float) -> Expression:
     return Expression.of("exp", scaled(power, u))
 
 
-def _turned(wave: Expression) -> Expression:
+def _turned(wave: Expression, *, turns: bool) -> Expression:
     """A sine or cosine with its phase between -π and π, or without one."""
     factor, inside = 1.0, wave.children[0]
     if inside.head is _MUL and isinstance(inside.children[0].head, float):
@@ -95,7 +100,7 @@ def _turned(wave: Expression) -> Expression:
     name = wave.head.name if isinstance(wave.head, Operator) else ""
     small = math.remainder(phase, 2.0 * math.pi)
     quarters = round(small / (0.5 * math.pi))
-    if abs(small - quarters * 0.5 * math.pi) <= _ROUNDING * max(1.0, abs(phase)):
+    if turns and abs(small - quarters * 0.5 * math.pi) <= _ROUNDING * max(1.0, abs(phase)):
         other, sign = _TURNED[name][quarters % 4]
         return scaled(sign, Expression.of(other, scaled(factor, weighted_sum(rest))))
     if abs(small) >= abs(phase):

@@ -13,6 +13,7 @@ import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.algebra.spelling import spelled
+from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import respelled, writable
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
@@ -264,7 +265,7 @@ class TrainingTable:
         positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
         # A fit may have written a difference where only sums are allowed: what is not spelled is respelled even so.
         short = spelled(candidate.expression, agrees, positive, lambda: deadline is not None and deadline.is_over)
-        for spelling in (short, candidate.expression):
+        for spelling in (short, with_plain_waves(candidate.expression, turns=False), candidate.expression):
             found = respelled(spelling, allowed)
             if found is None or not agrees(found):
                 continue
