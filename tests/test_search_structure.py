@@ -286,6 +286,8 @@ def test_interactions_are_made_of_allowed_operators_and_enough_rows() -> None:
     variables, y = friedman(200, 0.5, 0)
     assert interactions(variables, y, ("add", "mul", "sin")) == []
     assert interactions([Variable(v.expression, v.values[:15]) for v in variables], y[:15], DEFAULT_OPERATORS) == []
+    plain = interactions(variables, y, ("add", "sub", "mul", "square"))
+    assert operators_of(plain) == {"add", "sub", "mul", "square"}
     forms = interactions(variables, y, ("add", "sub", "mul", "square", "cos"))
     assert forms
     assert operators_of(forms) <= {"add", "sub", "mul", "square", "cos"}

@@ -32,7 +32,7 @@ CLEAR = 3.0
 STRENGTHS = (1.0, 2.0, 3.5, 6.0)
 ZEROS = (0.0, -0.4, 1.0, 1.4)
 FUNCTIONS = ("sin", "cos", "exp")
-#: Starting points that are worth a fit, at most so many for each pair of inputs.
+#: Starting points that are worth a fit, in all and for each pair of inputs.
 KEPT, KEPT_PER_PAIR = 16, 4
 #: A parabola is written as a line where its bend explains less than this share of what the input explains.
 STRAIGHT = 0.05
@@ -61,13 +61,13 @@ def interactions(variables: Sequence[Variable], t: FloatArray, operators: Sequen
         return []
     every = [_parabola(v) for v in variables]
     acting = _acting(every, t)
-    found = [(np.inf, _without_interaction(acting, t))] if acting else []
-    partners = [*acting, *(p for p in every if p not in acting)][: MAX_ACTING if len(every) > MAX_ACTING else None]
-    for first, second in combinations(partners, 2):
+    partners = [*acting, *(p for p in every if p not in acting)][:MAX_ACTING]
+    found: list[tuple[float, Expression]] = []
+    for first, second in combinations(partners, 2) if functions else ():
         others = [p for p in acting if p is not first and p is not second]
-        found += sorted(_joined(first, second, others, t, functions), key=lambda pair: pair[0])[:KEPT_PER_PAIR]
-    plain, rest = [e for error, e in found if error == np.inf], [pair for pair in found if pair[0] < np.inf]
-    return plain + [e for _, e in sorted(rest, key=lambda pair: pair[0])[:KEPT]]
+        found += _joined(first, second, others, t, functions)
+    plain = writable(lambda parabolas: _without_interaction(parabolas, t), [acting] if acting else [])
+    return [*plain, *(form for _, form in sorted(found, key=lambda pair: pair[0])[:KEPT])]
 
 
 def _parabola(variable: Variable) -> _Parabola:
@@ -117,7 +117,7 @@ def _sum(acting: Sequence[_Parabola], weights: Sequence[float], last: Expression
 def _joined(
     first: _Parabola, second: _Parabola, others: Sequence[_Parabola], t: FloatArray, functions: Sequence[str]
 ) -> Iterator[tuple[float, Expression]]:
-    """Errors and forms of all starting points of an interaction, beside the parabolas of the other inputs."""
+    """Errors and forms of the best starting points of an interaction, beside the parabolas of the other inputs."""
     base = np.vstack([np.ones((1, len(t))), *(p.columns for p in others)])
     q = np.linalg.qr(base.T)[0]
     left = t - q @ (q.T @ t)
