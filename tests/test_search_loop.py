@@ -395,7 +395,22 @@ def test_an_exact_fit_needs_no_more_rows() -> None:
 
 
 def test_an_engine_that_cannot_go_on_keeps_its_rows() -> None:
-    more = MoreRows(SAMPLE, X[0])
+    y = X[0] + np.random.default_rng(1).normal(0.0, 0.2, 80)
     few = SAMPLE.rows(np.arange(40))
-    result = run(Problem(few, X[0, :40], more=more), MCTS(), Budget(max_evaluations=100), np.random.default_rng(0))
+    problem = Problem(few, y[:40], guesses=(parse("x0"),), more=MoreRows(SAMPLE, y))
+    result = run(problem, MCTS(), Budget(max_evaluations=300), np.random.default_rng(0))
+    for candidate in result.front:
+        assert candidate.nmse == pytest.approx(nmse(y[:40], evaluate(candidate.expression, few)))
+
+
+def test_where_the_budget_ends_on_the_way_to_more_rows_the_best_is_there() -> None:
+    rng = np.random.default_rng(0)
+    wide = rng.uniform(1.0, 2.0, (2, 600))
+    y = wide[0] + rng.normal(0.0, 0.1, 600)
+    few = Sample(np.ascontiguousarray(wide[:, :100]), SAMPLE.names)
+    more = MoreRows(Sample(wide, SAMPLE.names), y)
+    problem = Problem(few, y[:100], guesses=(parse("x0"),), more=more)
+    result = run(problem, Follower(), Budget(max_evaluations=12), rng)
+    assert result.state.problem.sample.n_samples == 600
     assert result.best is not None
+    assert result.best.nmse < 0.2

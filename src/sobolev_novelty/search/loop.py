@@ -338,7 +338,9 @@ class _Search:
     def with_more_rows(self) -> list[Candidate]:
         """The best of all candidates, fitted to more rows; the search goes on there, and all others are forgotten."""
         before = self.fitter.X.shape[1]
-        best = dict.fromkeys(c.expression for c in (*self.front, *self.leaders()))
+        # The best first: the budget may end on the way.
+        ranked = sorted(self.front, key=lambda c: c.rank, reverse=True)
+        best = dict.fromkeys(c.expression for c in (*ranked, *self.leaders()))
         self.problem = self.problem.with_more_rows
         self._look_at_rows()
         self.front = ParetoFront()
