@@ -16,6 +16,11 @@ HEAVY = ("pandas", "sympy", "sklearn", "matplotlib", "torch", "scipy", "dask")
         ("import sobolev_novelty", HEAVY),
         ("import sobolev_novelty.cli", (*HEAVY, "numpy")),
         ("import sobolev_novelty as sn; sn.novelty('x0 + cos(3*x0)', [[i / 9] for i in range(99)])", HEAVY),
+        # A search waits for the processes of its islands.
+        (
+            "import sobolev_novelty.search.island, sobolev_novelty.search.genetic, sobolev_novelty.search.mcts",
+            ("pandas", "sympy", "sklearn", "matplotlib", "torch", "dask", "scipy.optimize", "scipy.stats"),
+        ),
     ],
 )
 def test_an_import_loads_nothing_heavy_and_prints_nothing(code: str, refused: tuple[str, ...]) -> None:

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
@@ -32,6 +31,7 @@ from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.natural_units import NaturalUnits
+from sobolev_novelty.search.options import Options
 from sobolev_novelty.search.units import Units
 
 #: Operators engines may use unless told otherwise.
@@ -378,7 +378,7 @@ class GoesOn(Protocol):
 S = TypeVar("S", bound=State)
 
 
-class Engine(BaseEstimator, ABC, Generic[S]):  # type: ignore[misc]
+class Engine(Options, ABC, Generic[S]):
     """A way of proposing forms. Options are constructor arguments; everything that changes lives in the state.
 
     Generic in the state: ``class Mine(Engine[MyState])``. :mod:`sobolev_novelty.testing` checks the contract, and

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError, SobolevError
@@ -165,6 +164,8 @@ class Rating:
     @classmethod
     def of(cls, loss: Loss, y: FloatArray, weights: FloatArray | None) -> Rating:
         """The rating on these rows."""
+        from scipy.optimize import minimize_scalar  # not with the module: islands must start fast
+
         scale = huber_scale(y)
 
         def at(constant: float) -> float:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
@@ -132,6 +131,8 @@ def _searched(
             programs = kernels.compile_programs(terms, names)
             now = kernels.derivatives(programs, columns)[:, 0] if len(free) else values
             return min(rating.error(coefficients @ now), 1e300)
+
+    from scipy.optimize import minimize  # not with the module: islands must start fast
 
     limit = min(MAX_EVALUATIONS, EVALUATIONS_PER_CONSTANT * len(start))
     simplex = np.vstack([np.zeros(len(start)), 0.1 * np.eye(len(start))])
