@@ -29,7 +29,16 @@ from sobolev_novelty.search.fits import Fitter
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.front import only_noise_is_left
 from sobolev_novelty.search.rounding import rounding_errors
-from sobolev_novelty.search.validation import IndexArray, Rows, Validation, cross_validated, lead, rim_errors
+from sobolev_novelty.search.steady_line import held_out_squares, steadied
+from sobolev_novelty.search.validation import (
+    IndexArray,
+    Rows,
+    Validation,
+    cross_validated,
+    dealt_folds,
+    lead,
+    rim_errors,
+)
 from sobolev_novelty.terms import additive_terms
 
 if TYPE_CHECKING:
@@ -332,6 +341,16 @@ def baselines(
     return [expression for expression in found if expression.complexity <= max(max_complexity, 1)]
 
 
+def steady(baseline: Expression, rows: Rows) -> Expression:
+    """A baseline as it competes: a straight line on few rows is not left to least squares alone."""
+    return steadied(baseline, rows) if _may_be_steadied(baseline, rows) else baseline
+
+
+def _may_be_steadied(baseline: Expression, rows: Rows) -> bool:
+    is_line = len(baseline.variables) > 1 and _is_straight(baseline)
+    return is_line and len(rows.y) < FEW_ROWS and rows.loss.is_squared
+
+
 def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_found: int = 0) -> float:
     """Share of the error by which an equation must beat a baseline that nobody searched for.
 
@@ -392,9 +411,12 @@ class Contest:
         """The contest with the better of the baselines."""
         if not baselines:
             return cls(rows, n_tried)
-        found = _validated([baseline.expression for baseline in baselines], rows)
-        best = int(np.argmin(found.mean))
-        return cls(rows, n_tried, baselines[best], found.squares[best])
+        squares = _validated([baseline.expression for baseline in baselines], rows).squares
+        for k, baseline in enumerate(baselines):
+            if _may_be_steadied(baseline.expression, rows):
+                squares[k] = held_out_squares(baseline.expression, rows, dealt_folds(rows, n_repeats=N_REPEATS))
+        best = int(np.argmin(np.average(squares, axis=1, weights=rows.weights)))
+        return cls(rows, n_tried, baselines[best], squares[best])
 
     def is_best(self, candidate: Candidate) -> bool:
         """Whether this is the baseline to beat."""

@@ -223,6 +223,13 @@ class TrainingTable:
         found = [self.rated(e, deadline) for e in shaped if e is not None]
         return [c for c in found if not c.expression.variables or self.allows(c, max_complexity)]
 
+    def rerated(self, candidate: Candidate, expression: Expression) -> Candidate:
+        """The candidate with another expression of its form, as it stands."""
+        if expression == candidate.expression:
+            return candidate
+        nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
+        return self._candidate(candidate.form, expression, nmse)
+
     def with_simple_constants(
         self, candidates: Sequence[Candidate], max_complexity: int, deadline: Deadline
     ) -> list[Candidate]:

@@ -24,7 +24,7 @@ from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import Rule, baselines, by_rank, check_select, chosen_index
+from sobolev_novelty.search.choice import Rule, baselines, by_rank, check_select, chosen_index, steady
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
@@ -557,7 +557,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
         words = problem.operators if self.template is None else ()
         lines = baselines(rows, limit, words, self._dimensions())
-        plain = data.rated_plain(lines, limit, clock.polish)
+        plain = [data.rerated(c, steady(c.expression, rows)) for c in data.rated_plain(lines, limit, clock.polish)]
         simple = data.with_simple_constants(candidates, limit, clock.choice)
         front = ParetoFront().including_all([*simple, *plain])
         pool = list(front)

@@ -183,8 +183,6 @@ def cross_validated(
 ) -> Validation:
     """Refit the constants of each equation without a fold of the rows, and look at its errors there.
 
-    The folds are drawn with a fixed seed from rows in a fixed order: the result is a function of the data.
-
     Examples
     --------
     >>> x = np.linspace(0.0, 1.0, 40)
@@ -192,21 +190,26 @@ def cross_validated(
     >>> cross_validated([Expression.of("x0"), Expression.of(1.0)], rows).mean.round(3)
     array([0.   , 0.356])
     """
-    rng = np.random.default_rng(0)
-    order = np.lexsort((rows.y, *rows.X.T))
     forms = [split_form(expression) for expression in expressions]
-    n = min(n_folds, len(order))
-    folds = [fold for _ in range(n_repeats) for fold in np.array_split(rng.permutation(order), n)]
-    folds = [fold for fold in folds if len(fold) < len(order)]
+    folds = dealt_folds(rows, n_folds, n_repeats)
     if not folds:
-        return Validation(np.full((len(forms), 1), np.inf), np.full((len(forms), len(order)), np.inf))
-    squares = np.zeros((len(forms), len(order)))
+        return Validation(np.full((len(forms), 1), np.inf), np.full((len(forms), len(rows.y)), np.inf))
+    squares = np.zeros((len(forms), len(rows.y)))
     errors = np.zeros((len(forms), len(folds)))
     for k, fold in enumerate(folds):
         found = held_out(forms, rows, fold)
         squares[:, fold] += found / n_repeats
         errors[:, k] = averaged(found, rows, fold)
     return Validation(errors, squares)
+
+
+def dealt_folds(rows: Rows, n_folds: int = N_FOLDS, n_repeats: int = 1) -> list[IndexArray]:
+    """The rows of each fold, drawn with a fixed seed from rows in a fixed order: a function of the data."""
+    rng = np.random.default_rng(0)
+    order = np.lexsort((rows.y, *rows.X.T))
+    n = min(n_folds, len(order))
+    folds = [fold for _ in range(n_repeats) for fold in np.array_split(rng.permutation(order), n)]
+    return [fold for fold in folds if len(fold) < len(order)]
 
 
 def held_out(forms: Sequence[Form], rows: Rows, fold: IndexArray) -> FloatArray:
