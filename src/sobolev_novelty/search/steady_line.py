@@ -61,8 +61,10 @@ def steady_line(X: FloatArray, y: FloatArray, weights: FloatArray | None = None)
     w = np.ones(n) if weights is None else weights * (n / weights.sum())
     root = np.sqrt(w)
     centre, middle = np.average(X, axis=0, weights=w), float(np.average(y, weights=w))
-    scale = np.sqrt(np.average((X - centre) ** 2, axis=0, weights=w))
-    scale = np.where(scale > 0.0, scale, 1.0)
+    largest = np.abs(X - centre).max(axis=0)  # squares of columns in awkward units could overflow
+    largest = np.where(largest > 0.0, largest, 1.0)
+    spread = np.sqrt(np.average(((X - centre) / largest) ** 2, axis=0, weights=w))
+    scale = np.where(spread > 0.0, spread, 1.0) * largest
     U, d, Vt = np.linalg.svd(root[:, None] * ((X - centre) / scale), full_matrices=False)
     kept = d > NEGLIGIBLE * d[0]
     U, d, Vt = U[:, kept], d[kept], Vt[kept]
