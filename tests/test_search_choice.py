@@ -17,7 +17,7 @@ from sobolev_novelty.parsing import parse
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.choice import Contest, baselines, chosen_index, linear_form
 from sobolev_novelty.search.doubt import doubt, effective_rows, growth_between, has_pole
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
 from sobolev_novelty.search.validation import Rows, cross_validated
@@ -79,6 +79,18 @@ def test_a_pole_just_beyond_the_range_counts_but_a_range_does_not_reach_beyond_z
 ) -> None:
     box = np.array([[0.01, 0.0], [2.0, 2.0]])
     assert has_pole(parse(equation), Rows(X, Y, None, ("x0", "x1"), box)) is expected
+
+
+@pytest.mark.parametrize("n", [40, 400])
+def test_a_pole_is_seen_although_the_time_is_over(n: int) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.uniform(0.0, 2.0, (n, 2))
+    rows = Rows(x, 3.0 * x[:, 0] + np.sin(3.0 * x[:, 1]) + 0.1 * rng.normal(size=n), None, ("x0", "x1"))
+    texts = ("3*x0 + sin(3*x1)", "3*square(sqrt(x0) - 1e-7/(x1 - 1.234)) + sin(3*x1)")
+    found = candidates((texts[0], 0.02, 0.9), (texts[1], 0.01, 0.95))
+    assert "pole" in doubt(found[1].expression, rows)
+    index = chosen_index(found, table(found, [1.0, 1.0]), rows, "score", deadline=Deadline.after(0.0))
+    assert index == 0
 
 
 def test_an_exact_fit_is_trusted_whatever_its_poles() -> None:

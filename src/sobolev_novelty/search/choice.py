@@ -73,6 +73,8 @@ SHORT_LINE_LEAD = 1.0
 N_CONTESTS = 3
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
+#: Equations that are looked at for doubts when the time is over, on many rows; on few all of them are.
+N_LATE = 10
 #: Nodes of an equation above which a shorter one is looked for that the rows cannot clearly tell from it.
 LONG = 25
 #: On many rows a doubt is outweighed where what no doubt stands against has an error this many times as large on rows
@@ -162,7 +164,8 @@ def chosen_index(
     longest : int
         Complexity of the longest equation that was best on the rows of the search.
     deadline : Deadline, optional
-        When it is over the first of the ranking is taken, unless rows are few: there the judgement is quick.
+        When it is over the first of the ranking that no doubt stands against is taken, without a look at rows held
+        out, unless rows are few: there the judgement is quick.
     """
     if callable(select):
         index = select(table)
@@ -195,7 +198,7 @@ def _first_unopposed(
     for index in order:
         candidate = candidates[index]
         if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
-            return order[0]
+            return _first_undoubted(order[:N_LATE], candidates, rows, n_rows, deadline)
         if _is_trusted(candidate, rows) or contest.is_best(candidate):
             return _outweighing(doubted, index, candidates, rows, n_rows)
         if n_lost >= N_CONTESTS or candidate in baselines:
@@ -207,6 +210,17 @@ def _first_unopposed(
         else:
             n_lost += 1
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
+
+
+def _first_undoubted(
+    order: Sequence[int], candidates: Sequence[Candidate], rows: Rows, n_rows: int, deadline: Deadline
+) -> int:
+    """The first of a ranking that is exact or that no doubt stands against; the very first where there is none."""
+    for k, index in enumerate(order):
+        candidate = candidates[index]
+        if _is_trusted(candidate, rows) or not doubt(candidate.expression, rows, deadline):
+            return _outweighing(order[:k], index, candidates, rows, n_rows)
+    return order[0]
 
 
 def _shorter(

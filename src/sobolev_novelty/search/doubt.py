@@ -39,8 +39,10 @@ RUNAWAY = 10.0
 N_BETWEEN = 20
 #: Powers of sums and functions above this are no law's; a search builds them of squares and cubes, as a narrow bump.
 LARGEST_POWER = 9.0
-#: Boxes looked at for poles.
+#: Boxes looked at for poles; and seconds that this may take although the time of the fit is over. Most equations need
+#: a tenth of them.
 MAX_BOXES = 1000
+LEAST_SECONDS = 0.03
 #: Combinations of the levels of inputs that are looked at where there is no other input, and beside others.
 MAX_LEVELS, MAX_FIXED = 10_000, 20
 
@@ -68,8 +70,10 @@ def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = Non
     """Whether a problem is certain within the range of the inputs, or just beyond it.
 
     Beyond: each input alone, or all of them together, as far as their tails go on. Of an input with levels only these
-    matter. When the time is over the boxes that are left are not looked at.
+    matter. When the time is over, :data:`LEAST_SECONDS` from now, the boxes that are left are not looked at.
     """
+    if deadline is not None and deadline.remaining < LEAST_SECONDS:
+        deadline = Deadline.after(LEAST_SECONDS)
     columns = {name: rows.X[:, rows.names.index(name)] for name in expression.variables}
     levels = {name: possible_levels(x) for name, x in columns.items() if has_levels(x)}
     if math.prod(map(len, levels.values())) > MAX_LEVELS:
