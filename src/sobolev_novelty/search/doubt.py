@@ -38,7 +38,7 @@ RUNAWAY = 10.0
 #: Points between the rows that are looked at, for each row.
 N_BETWEEN = 20
 #: Powers of sums and functions above this are no law's; a search builds them of squares and cubes, as a narrow bump.
-LARGEST_POWER = 9.0
+LARGEST_POWER = 6.0
 #: Boxes looked at for poles; and seconds that this may take although the time of the fit is over. Most equations need
 #: a tenth of them.
 MAX_BOXES = 1000
