@@ -63,7 +63,7 @@ def test_the_ablation_is_an_option_of_the_guided_method() -> None:
 def test_options_of_the_engine_reach_it() -> None:
     options = {"structural": False, "population_size": 20, "n_offspring": 10}
     check(fitted("genetic", 60.0, max_evaluations=100, engine_options=options), 0.3)
-    with pytest.raises(ValueError, match="Invalid parameter 'structure'"):
+    with pytest.raises(ValueError, match="Genetic has no option 'structure'"):
         fitted("genetic", 1.0, engine_options={"structure": False})
 
 

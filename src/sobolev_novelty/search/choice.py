@@ -69,6 +69,8 @@ REQUIRED_GAIN = 0.15
 CLEAR_LEAD = 3.0
 #: The same for a straight line in fewer inputs than the baseline: its form was not searched for.
 SHORT_LINE_LEAD = 1.0
+#: Different equations of one search that may stand against the baselines: who tries often wins by chance.
+N_CONTESTS = 10
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
 #: Equations that are looked at for doubts when the time is over, on many rows; on few all of them are.
@@ -191,24 +193,24 @@ def _first_unopposed(
     deadline: Deadline | None,
 ) -> int:
     """The first of a ranking that no doubt stands against and that holds its own against the baselines."""
-    has_lost = False
+    lost: set[str] = set()  # errors of equations that lost: one is often there several times, in other words
     doubted: list[int] = []
     for index in order:
         candidate = candidates[index]
         if deadline is not None and deadline.is_over and len(rows.y) >= FEW_ROWS:
-            if has_lost:  # what comes next has the lower score, and the baseline is better than what had a higher one
+            if lost:  # what comes next has the lower score, and the baseline is better than what had a higher one
                 break
             return _first_undoubted(order[:N_LATE], candidates, rows, n_rows, deadline)
         if _is_trusted(candidate, rows) or contest.is_best(candidate):
             return _outweighing(doubted, index, candidates, rows, n_rows)
-        if candidate in baselines:
+        if candidate in baselines or len(lost) >= N_CONTESTS:
             continue
         if doubt(candidate.expression, rows, deadline):
             doubted.append(index)
         elif contest.is_won_by(candidate):
             return _outweighing(doubted, index, candidates, rows, n_rows)
         else:
-            has_lost = True
+            lost.add(f"{candidate.nmse:.4g}")
     return next((i for i in order if contest.is_best(candidates[i])), order[0])
 
 

@@ -20,19 +20,19 @@ class Options:
     ...     def __init__(self, speed=3.0, angle=45.0):
     ...         self.speed, self.angle = speed, angle
     >>> Throw(angle=30.0).set_params(speed=2.0).get_params()
-    {'speed': 2.0, 'angle': 30.0}
+    {'angle': 30.0, 'speed': 2.0}
     >>> Throw(angle=30.0)
     Throw(angle=30.0)
     """
 
     @classmethod
     def _arguments(cls) -> dict[str, inspect.Parameter]:
-        """Those of the constructor."""
+        """Those of the constructor, by name."""
         if cls.__init__ is object.__init__:
             return {}
         _, *arguments = inspect.signature(cls.__init__).parameters.values()
         named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-        return {argument.name: argument for argument in arguments if argument.kind in named}
+        return {a.name: a for a in sorted(arguments, key=lambda a: a.name) if a.kind in named}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Arguments and their values. None of them has options of its own, so ``deep`` changes nothing."""
