@@ -45,8 +45,11 @@ SIMPLE_SECONDS_PER_ROW = 4e-6
 #: Rows up to which more than the front is fitted to all rows, in how many steps, and how many of them are kept.
 MAX_CONTENDED_ROWS = 50_000
 CONTEST_STEPS, N_CONTENDERS = 3, 40
-#: Equations with the shortest descriptions that may be chosen although another is as short and fits better.
-N_DESCRIBED = 6
+#: Equations with the shortest descriptions that may be chosen although another is as short and fits better. Of a law
+#: whose numbers are still free there are often ten imitations that describe the rows as well; not when they are one.
+N_DESCRIBED = 20
+#: Share of the time that is left for simple numbers; the rest is for the choice.
+SIMPLE_SHARE = 0.6
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
 #: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
@@ -239,7 +242,7 @@ class TrainingTable:
         """
         if self.rating is not None or self.as_found:
             return list(candidates)
-        found = {}
+        found, deadline = {}, deadline.sooner(SIMPLE_SHARE)
         # A row given twice is one row, and the order of rows must not matter to the last digit.
         rows = (*merged_rows(self.X, self.y, self.weights), self.names)
         for candidate in sorted(candidates, key=self._nats):
