@@ -419,6 +419,28 @@ def test_where_longer_equations_are_no_better_the_shortest_description_is_chosen
     assert chosen_index(found, novelty, rows, "score", longest=10) == 0
 
 
+def test_a_longer_equation_with_a_better_score_is_taken_where_rows_held_out_speak_for_it() -> None:
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0.0, 2.0, (400, 4))
+    y = x[:, 0] + 0.3 * np.sin(4.0 * x[:, 1]) + 0.25 * x[:, 2] * x[:, 3] + 1.2 * rng.normal(size=400)
+    rows = Rows(x, y, None, ("x0", "x1", "x2", "x3"))
+
+    def fitted(text: str, score: float) -> Candidate:
+        error = float(np.mean((evaluate(parse(text), x) - y) ** 2) / np.var(y))
+        return Candidate(parse(text), parse(text), error, score)
+
+    def chosen(longer: str, deadline: Deadline | None = None) -> str:
+        found = [fitted("1.3*x0", 0.5), fitted(longer, 0.6)]
+        assert found[0].nats(400, 4) < found[1].nats(400, 4)
+        index = chosen_index(found, table(found, [1.0, 1.0]), rows, "score", longest=40, deadline=deadline)
+        return str(found[index].expression)
+
+    law = "x0 + 0.3*sin(4*x1) + 0.25*(x2*x3)"
+    assert chosen(law) == law
+    assert chosen("1.3*x0 + 0.01*square(x0 - 1)") == "1.3*x0"
+    assert chosen(law, Deadline.after(0.0)) == "1.3*x0"  # when rows held out cannot be asked any more
+
+
 def test_few_rows_are_not_described() -> None:
     rows, found = noisy_law(200)
     assert chosen_index(found, table(found, [1.0, 1.0, 1.0]), rows, "score", longest=40) == 0

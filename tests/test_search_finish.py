@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -131,8 +131,10 @@ def test_all_rows_tell_apart_what_the_rows_of_a_search_could_not() -> None:
     ]
     found = table.rated_front([some], others, lambda e: e, 60, Deadline())
     assert str(found[-1].expression).count("sqrt") == 1
+    # What has seen all rows comes in as it stands.
     complete = TrainingTable(X, y, None, ("x0", "x1", "x2"), 8000, True)
-    assert len(complete.rated_front([some], others, lambda e: e, 60, Deadline())) == 1
+    as_they_are = complete.rated_front([some], others, lambda e: e, 60, Deadline())
+    assert {c.expression for c in as_they_are} <= {c.expression for c in (some, *others)} and len(as_they_are) > 1
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -141,3 +143,44 @@ def test_a_phase_is_small_where_its_quarter_turn_may_not_be_written_as_the_other
     options = {"operators": ["add", "mul", "cos"], "budget": Budget(max_evaluations=1000), "random_state": seed}
     found = SymbolicRegressor(**options).fit(x[:, None], np.sin(x)).expression_
     assert [abs(c) for c in found.constants] == pytest.approx([np.pi / 2])
+
+
+def gamma_table() -> tuple[TrainingTable, list[Candidate]]:
+    """Rows of m/sqrt(1 - v²) with 10 % of noise; the law with free numbers, and what looks like it."""
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.uniform(1.0, 5.0, 4000), rng.uniform(0.1, 0.67, 4000)])
+    law = X[:, 0] / np.sqrt(1.0 - X[:, 1] ** 2)
+    y = law + 0.1 * np.sqrt(np.mean(law**2)) * rng.normal(size=4000)
+    imitations = [
+        "0.998*(x0/cos(1.04*x1))", "0.62*(x0*(1.6 + square(x1)))", "1.12*(x0*(0.9 + cube(x1)))",
+        "1.57*(x0/arccos(0.82*square(x1)))", "0.76*(x0/tanh(cos(1.29*x1)))", "0.998*(x0/square(cos(0.75*x1)))",
+        "0.998*(x0/cube(cos(0.61*x1)))", "0.997*(x0*exp(0.575*square(x1)))", "2.7*(x0/exp(cos(1.09*x1)))",
+    ]  # fmt: skip
+    texts = [*imitations, "1.01*(x0/cos(arcsin(0.98*x1)))"]
+    data = TrainingTable(X, y, None, ("x0", "x1"), 4000, is_complete=False)
+    return data, [Candidate(parse(text), parse(text), 0.07, 0.8) for text in texts]
+
+
+def test_a_law_among_many_imitations_is_kept_until_its_numbers_are_simple() -> None:
+    data, others = gamma_table()
+    kept = data.rated_front(others[:1], others, lambda e: e, 30, Deadline())
+    simple = data.with_simple_constants(kept, 30, Deadline())
+    best = min(simple, key=lambda c: c.nats(4000, 2))
+    assert str(best.expression) == "x0/cos(arcsin(x1))"
+    assert len(kept) >= len(others)
+
+
+def test_on_few_rows_and_beside_an_exact_fit_nothing_but_the_front_comes_in() -> None:
+    data, others = gamma_table()
+    few = TrainingTable(data.X[:200], data.y[:200], None, data.names, 200, is_complete=True)
+    assert [c.form for c in few.rated_front(others[:1], others, lambda e: e, 30, Deadline())] == [others[0].form]
+    complete = TrainingTable(data.X, data.y, None, data.names, 4000, is_complete=True)
+    exact = [replace(others[-1], nmse=1e-20)]
+    assert [c.form for c in complete.rated_front(exact, others, lambda e: e, 30, Deadline())] == [others[-1].form]
+
+
+def test_simple_numbers_leave_time_for_the_choice() -> None:
+    data, others = gamma_table()
+    end = Deadline.after(0.3)
+    data.with_simple_constants([replace(c, nmse=0.07 + 1e-9 * k) for c in others for k in range(20)], 30, end)
+    assert end.remaining > 0.0

@@ -71,6 +71,8 @@ CLEAR_LEAD = 3.0
 SHORT_LINE_LEAD = 1.0
 #: Different equations of one search that may stand against the baselines: who tries often wins by chance.
 N_CONTESTS = 10
+#: Standard errors by which a longer equation with a better score must be ahead of the shortest description.
+LONGER_LEAD = 1.0
 #: Times the rows are dealt into folds anew for that comparison.
 N_REPEATS = 5
 #: Equations that are looked at for doubts when the time is over, on many rows; on few all of them are.
@@ -175,7 +177,7 @@ def chosen_index(
             )
         return int(index) % len(table)
     n_rows = len(rows.y) if n_rows is None else n_rows
-    order = _ranked(candidates, table, rows, select, n_rows=n_rows, longest=longest)
+    order = _ranked(candidates, table, rows, select, n_rows=n_rows, longest=longest, deadline=deadline)
     contest = Contest.of(baselines if select == "score" else (), rows, n_tried)
     index = _first_unopposed(order, candidates, rows, contest, baselines=baselines, n_rows=n_rows, deadline=deadline)
     is_over = deadline is not None and deadline.is_over
@@ -307,6 +309,7 @@ def _ranked(
     *,
     n_rows: int,
     longest: int,
+    deadline: Deadline | None,
 ) -> list[int]:
     """Indices, the best first."""
     law = within_rounding(candidates, rows)
@@ -314,8 +317,11 @@ def _ranked(
     if candidates[by_score[0]].nmse < TRUSTED_NMSE:
         return by_score
     if select == "score":
-        is_plain = not rows.loss.is_squared or n_rows < FEW_ROWS
-        return by_score if is_plain else _by_description(candidates, n_rows, rows.X.shape[1], longest) or by_score
+        if not rows.loss.is_squared or n_rows < FEW_ROWS:
+            return by_score
+        described = _by_description(candidates, n_rows, rows.X.shape[1], longest) or by_score
+        is_short = _is_too_short(candidates[described[0]], candidates[by_score[0]], rows, deadline)
+        return by_score if is_short else described
     if select == "distinct":
         distinct = (table["min_novelty"] > TAU_ID).tolist()
         return sorted(by_score, key=lambda i: not distinct[i])
@@ -340,6 +346,18 @@ def _by_description(candidates: Sequence[Candidate], n_rows: int, n_inputs: int,
     if not only_noise_is_left(candidates, n_rows, n_inputs, longest):
         return None
     return sorted(range(len(candidates)), key=lambda i: candidates[i].nats(n_rows, n_inputs))
+
+
+def _is_too_short(described: Candidate, scored: Candidate, rows: Rows, deadline: Deadline | None) -> bool:
+    """Whether rows held out speak for the longer equation that R_base takes: then no law was found.
+
+    R_base buys length with large gains only. Where it does so beside a law, the gain is one of chance, and rows held
+    out know nothing of it.
+    """
+    if scored.complexity <= described.complexity or (deadline is not None and deadline.is_over):
+        return False
+    own, other = cross_validated([scored.expression, described.expression], rows).squares
+    return lead(own, other, rows.weights) >= LONGER_LEAD
 
 
 def baselines(

@@ -21,6 +21,7 @@ from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score, merged_rows
+from sobolev_novelty.search.choice import FEW_ROWS, TRUSTED_NMSE
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished, relative_error
@@ -185,20 +186,24 @@ class TrainingTable:
     ) -> list[Candidate]:
         """The front in the user's names and units, simplest first, without what has outgrown the limit there.
 
-        The best are polished first. Where the search did not see every row, the front is one of the other fits too: all
-        rows may tell apart what some could not.
+        The best are polished first. On enough rows for descriptions to be compared, other fits come in too: simple
+        numbers make some of them shorter, and all rows may tell apart what some could not.
         """
         ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
         found = [self._rated_in_words(c, written, deadline) for c in ranked]
-        found += [] if self.is_complete or self.as_found else self._contenders(others, written, deadline)
+        is_settled = self.as_found or self.n_rows < FEW_ROWS or any(c.nmse < TRUSTED_NMSE for c in front)
+        found += [] if is_settled else self._contenders(others, written, deadline)
         allowed = [c for c in found if c is not None and self.allows(c, max_complexity)]
         best = [*sorted(allowed, key=self._nats)[:N_DESCRIBED], *ParetoFront().including_all(allowed)]
         return sorted(dict.fromkeys(best), key=lambda c: c.complexity)
 
     def _contenders(self, others: Sequence[Candidate], written: ToUser, deadline: Deadline) -> list[Candidate]:
-        """Of the other fits those that describe all rows best; all are fitted to them at once, in a few steps."""
+        """Of the other fits those that describe all rows best; what saw only some is fitted to all, in a few steps."""
         if self.rating is not None or len(self.y) > MAX_CONTENDED_ROWS or deadline.is_over:
             return []
+        if self.is_complete:
+            rated = [self._rated_in_words(c, written, deadline) for c in others]
+            return distinct(sorted((c for c in rated if c is not None), key=self._nats), N_CONTENDERS)
         shaped = writable(lambda c: self.control.shaped(written(c.expression)), others)
         weight = len(self.y) if self.weights is None else float(np.sum(self.weights))
         fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
