@@ -16,6 +16,7 @@ from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
 
 T = TypeVar("T")
+W = TypeVar("W")
 ONE = Expression.of(1.0)
 ANY = frozenset(OPERATORS)
 #: Larger powers are not spelled out in squares and products.
@@ -194,7 +195,7 @@ def weighted_sum(parts: Iterable[tuple[float, Expression]]) -> Expression:
     return Expression.of(0.0) if total is None else total
 
 
-def writable(write: Callable[[T], Expression | None], items: Iterable[T]) -> list[Expression]:
+def writable(write: Callable[[T], W | None], items: Iterable[T]) -> list[W]:
     """What ``write`` makes of the items, without those it makes nothing of or whose numbers no float can hold."""
     forms = []
     for item in items:

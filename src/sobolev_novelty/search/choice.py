@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
+from sobolev_novelty.algebra.writing import summands
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
@@ -345,7 +346,12 @@ def _by_description(candidates: Sequence[Candidate], n_rows: int, n_inputs: int,
     """
     if not only_noise_is_left(candidates, n_rows, n_inputs, longest):
         return None
-    return sorted(range(len(candidates)), key=lambda i: candidates[i].nats(n_rows, n_inputs))
+
+    def key(i: int) -> tuple[float, int]:
+        # Of one equation in different words the sum that is written out: 9.8*a + 0.4*b, not 0.4*(b + 24.5*a).
+        return round(candidates[i].nats(n_rows, n_inputs), 6), -len(summands(candidates[i].expression))
+
+    return sorted(range(len(candidates)), key=key)
 
 
 def _is_too_short(described: Candidate, scored: Candidate, rows: Rows, deadline: Deadline | None) -> bool:

@@ -192,9 +192,11 @@ class TrainingTable:
         ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
         found = [self._rated_in_words(c, written, deadline) for c in ranked]
         is_settled = self.as_found or self.n_rows < FEW_ROWS or any(c.nmse < TRUSTED_NMSE for c in front)
-        found += [] if is_settled else self._contenders(others, written, deadline)
+        # What has the error of an equation of the front is that equation in other words.
+        fresh = [c for c in distinct([*front, *others], len(front) + len(others)) if c not in set(front)]
+        found += [] if is_settled else self._contenders(fresh if self.is_complete else others, written, deadline)
         allowed = [c for c in found if c is not None and self.allows(c, max_complexity)]
-        best = [*sorted(allowed, key=self._nats)[:N_DESCRIBED], *ParetoFront().including_all(allowed)]
+        best = [*ParetoFront().including_all(allowed), *sorted(allowed, key=self._nats)[:N_DESCRIBED]]
         return sorted(dict.fromkeys(best), key=lambda c: c.complexity)
 
     def _contenders(self, others: Sequence[Candidate], written: ToUser, deadline: Deadline) -> list[Candidate]:
@@ -202,8 +204,8 @@ class TrainingTable:
         if self.rating is not None or len(self.y) > MAX_CONTENDED_ROWS or deadline.is_over:
             return []
         if self.is_complete:
-            rated = [self._rated_in_words(c, written, deadline) for c in others]
-            return distinct(sorted((c for c in rated if c is not None), key=self._nats), N_CONTENDERS)
+            rated = writable(lambda c: self._rated_in_words(c, written, deadline), others)
+            return sorted(rated, key=self._nats)[:N_CONTENDERS]
         shaped = writable(lambda c: self.control.shaped(written(c.expression)), others)
         weight = len(self.y) if self.weights is None else float(np.sum(self.weights))
         fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
