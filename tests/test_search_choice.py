@@ -273,6 +273,21 @@ def test_a_row_given_often_still_is_one_row(how: str) -> None:
         assert effective_rows(np.r_[np.zeros(40), np.ones(20)]) > alone
 
 
+def test_copies_of_an_equation_that_lost_do_not_end_the_contest() -> None:
+    rng = np.random.default_rng(7)
+    x = rng.uniform(-2.0, 2.0, (60, 2))
+    y = x[:, 0] ** 2 + 0.3 * x[:, 1] + 0.1 * rng.normal(size=60)
+    rows = Rows(x, y, None, ("x0", "x1"))
+    line = Candidate(*[baselines(rows, 30, ("add", "mul"))[1]] * 2, 0.9, 0.5)
+    copies = [(text, 0.4, 0.8) for text in ("sin(x1)", "1*sin(x1)", "sin(1*x1)", "sin(x1)/1", "sin(x1) + 0*x1")]
+    found = [*candidates(*copies, ("square(x0) + 0.3*x1", 0.01, 0.7)), line]
+    lost = [(f"sin({k}.5*x1)", 0.4 + 0.01 * k, 0.8) for k in range(10)]
+    index = chosen_index(found, table(found, [1.0] * 7), rows, "score", baselines=[line])
+    assert str(found[index].expression) == "square(x0) + 0.3*x1"
+    many = [*candidates(*lost, ("square(x0) + 0.3*x1", 0.01, 0.7)), line]
+    assert chosen_index(many, table(many, [1.0] * 12), rows, "score", baselines=[line]) == 11
+
+
 def test_a_straight_line_in_fewer_columns_has_to_be_a_little_better_only() -> None:
     rng = np.random.default_rng(11)
     x = rng.normal(size=(60, 12))
