@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -55,6 +56,15 @@ def test_report_as_json_is_json_only(run: Run, table: Path) -> None:
     assert data["n_qualified"] == 1 and data["features"] == ["a", "b"]
     assert "interval" in data["terms"][0]
     assert any("'name'" in note for note in data["notes"])
+
+
+def test_a_reader_that_goes_away_ends_a_command_without_a_word(table: Path) -> None:
+    command = [sys.executable, "-m", "sobolev_novelty", "report", BLOATED, str(table), "--target", "y"]
+    read_end, write_end = os.pipe()
+    os.close(read_end)  # as ``| head`` leaves it
+    ended = subprocess.run(command, check=False, stdout=write_end, stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    assert ended.stderr == "" and ended.returncode == 1
 
 
 def test_report_options_reach_the_library(run: Run, table: Path) -> None:

@@ -36,6 +36,8 @@ def one_line_errors(as_json: bool = False) -> Iterator[None]:
     """Turn an error raised on purpose, or a file that cannot be read or written, into one line and exit code 1."""
     try:
         yield
+    except BrokenPipeError:  # whoever read our output has gone (``| head``): Typer ends without a word
+        raise
     except (SobolevError, OSError) as error:
         fail(error, as_json)
 
