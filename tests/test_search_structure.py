@@ -34,8 +34,9 @@ from sobolev_novelty.search.structure.dictionaries import (
 from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
 from sobolev_novelty.search.structure.interactions import interactions
 from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law
-from sobolev_novelty.search.structure.proposals import is_doubtful, structural_forms
+from sobolev_novelty.search.structure.proposals import _shuffled, is_doubtful, structural_forms
 from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
+from sobolev_novelty.search.structure.relevance import _Process, relevant_inputs
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(1.0, 4.0, (400, 3))
@@ -217,6 +218,26 @@ def test_every_power_law_of_positive_variables_is_found(powers: list[float]) -> 
     assert _nmse(form, y) < 1e-20
 
 
+def test_a_power_law_has_whole_powers_of_inputs_that_change_sign() -> None:
+    signed = [Variable(Expression.of(f"x{k}"), X[:, k] - 2.0 * (k < 2)) for k in range(3)]
+    a, b, c = (v.values for v in signed)
+
+    def error(form: Expression, y: np.ndarray) -> float:
+        return float(np.mean((evaluate(form, np.stack([a, b, c]).T) - y) ** 2) / np.var(y))
+
+    (odd,) = power_law(signed, -3.0 * a * np.sqrt(c) / b**2)
+    assert error(odd, -3.0 * a * np.sqrt(c) / b**2) < 1e-20
+    y = np.square(a / b) * c + 1.0
+    assert min(error(form, y) for form in offset_power_law(signed, y)) < 1e-12
+    assert power_law(signed, np.abs(a) * c) == []  # the sign is not that of a product
+
+
+def test_an_offset_is_found_a_hairs_breadth_below_the_target() -> None:
+    u = np.exp(np.random.default_rng(2).uniform(-24.0, 12.0, 400))
+    (form,) = offset_power_law([Variable(Expression.of("x0"), u)], 2.0 * u + 1.0)
+    assert form == parse("2*x0 + 1") or abs(form.constants[-1] - 1.0) < 1e-9
+
+
 def test_a_power_law_needs_one_sign_and_positive_variables() -> None:
     y = X[:, 0] - 2.0
     assert power_law(_variables(), y) == []
@@ -291,3 +312,57 @@ def test_interactions_are_made_of_allowed_operators_and_enough_rows() -> None:
     forms = interactions(variables, y, ("add", "sub", "mul", "square", "cos"))
     assert forms
     assert operators_of(forms) <= {"add", "sub", "mul", "square", "cos"}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_inputs_that_do_not_matter_are_told_from_those_that_do(noise: float) -> None:
+    rng = np.random.default_rng(8)
+    inputs = rng.uniform(1.0, 3.0, (400, 9)) * 10.0 ** np.arange(-4, 5)  # in any units
+    y = inputs[:, 0] * np.sin(inputs[:, 3] * 10.0) / inputs[:, 6]
+    y = y + noise * y.std() * rng.normal(size=400)
+    variables = [Variable(Expression.of(f"x{k}"), np.ascontiguousarray(x)) for k, x in enumerate(inputs.T)]
+    assert [str(v.expression) for v in relevant_inputs(variables, y)] == ["x0", "x3", "x6"]
+
+
+def test_where_rows_do_not_say_what_matters_every_input_stays() -> None:
+    rng = np.random.default_rng(9)
+    variables = [Variable(Expression.of(f"x{k}"), rng.normal(size=300)) for k in range(6)]
+    assert len(relevant_inputs(variables, rng.normal(size=300))) == 6
+    few = [Variable(v.expression, v.values[:20]) for v in variables]
+    assert len(relevant_inputs(few, few[0].values)) == 6
+    assert len(relevant_inputs(variables, np.ones(300))) == 6
+
+
+def test_the_gradient_of_the_likelihood_is_that_of_differences() -> None:
+    rng = np.random.default_rng(10)
+    process = _Process.of(list(rng.normal(size=(3, 50))), rng.normal(size=50))
+    begin = np.array([0.3, 1.0, -0.2, 0.1, -2.0])
+    _, gradient = process._cost(begin)
+    steps = 1e-5 * np.eye(5)
+    expected = [(process._cost(begin + h)[0] - process._cost(begin - h)[0]) / 2e-5 for h in steps]
+    assert gradient == pytest.approx(expected, rel=1e-6, abs=1e-7)
+
+
+def test_a_law_among_inputs_that_do_not_matter_is_proposed_as_soon_as_without_them() -> None:
+    rng = np.random.default_rng(11)
+    inputs = rng.uniform(1.0, 3.0, (300, 8))
+    y = inputs[:, 1] * inputs[:, 4] / (np.square(inputs[:, 6]) - 0.5 * inputs[:, 1])
+    forms = islice(structural_forms(Problem(as_sample(inputs), y), np.random.default_rng(0)), 60)
+    best = min(
+        (float(np.mean((evaluate(form, inputs) - y) ** 2) / np.var(y)) for batch in forms for form in batch),
+        default=1.0,
+    )
+    assert best < 1e-12
+
+
+def test_a_bell_curve_whose_tails_are_zero_in_floats_is_proposed() -> None:
+    rng = np.random.default_rng(12)
+    inputs = np.column_stack([rng.uniform(-9.0, 9.0, 300), rng.uniform(0.1, 5.0, 300)])
+    y = np.exp(-0.5 * np.square(inputs[:, 0] / inputs[:, 1])) / inputs[:, 1]
+    assert (y == 0.0).any()
+    batches = islice(structural_forms(Problem(as_sample(inputs), y), np.random.default_rng(0)), 80)
+    assert any(np.mean((evaluate(form, inputs) - y) ** 2) < 1e-16 for batch in batches for form in batch)
+    counts = np.random.default_rng(13).poisson(2.0, 300).astype(float)
+    assert (
+        len(_shuffled(Problem(as_sample(inputs), counts), np.random.default_rng(0))[1]) == 300
+    )  # these zeros are zeros

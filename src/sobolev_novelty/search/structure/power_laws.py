@@ -6,11 +6,17 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sobolev_novelty.algebra.writing import product, scaled, writable
+from sobolev_novelty.algebra.writing import scaled, writable
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.power_law import common_sign, fit_power_law, simple_exponent
-from sobolev_novelty.search.structure.dictionaries import Variable
+from sobolev_novelty.search.power_law import fit_power_law, simple_exponent
+from sobolev_novelty.search.structure.dictionaries import Variable, power_products
+
+#: Share of the rows whose sign a law may miss: noise, where the target is near zero.
+MAX_OTHER_SIGN = 0.05
+#: How far an offset may be from the least value of the target, in units of its spread: sqrt(1 + u) of a u that goes
+#: over ten powers of ten has rows a hair's breadth above one.
+GAPS = np.logspace(-18.0, 1.0, 115)
 
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -20,25 +26,35 @@ def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
 
 def power_laws(variables: Sequence[Variable], t: FloatArray) -> list[tuple[float, Variable]]:
     """The same as factor and monomial; none where no power law is near."""
-    positive = [v for v in variables if v.is_positive]
-    sign = common_sign(t)
-    if not positive or not sign:
+    usable = _usable(variables)
+    if not usable or not t.all():
         return []
-    exponents, scale, misfit = fit_power_law(np.stack([v.values for v in positive]), t)
+    exponents, scale, misfit = fit_power_law(np.stack([v.values for v in usable]), t)
     if misfit > 0.05:
         return []
-    powers = [simple_exponent(k) for k in exponents.tolist()]
-    values = np.exp(powers @ np.log([v.values for v in positive]))
-    monomial = product((v.expression, k) for v, k in zip(positive, powers, strict=True))
-    return [(sign * scale, Variable(monomial, values))]
+    # Only whole powers of an input that is negative somewhere.
+    powers = [
+        simple_exponent(k) if v.is_positive else float(round(k))
+        for v, k in zip(usable, exponents.tolist(), strict=True)
+    ]
+    monomial = power_products(usable, np.array([powers]))
+    sign = float(np.sign(np.mean(np.sign(t) * np.sign(monomial.values[0]))))
+    if (np.sign(t) * np.sign(monomial.values[0]) != sign).mean() > MAX_OTHER_SIGN:
+        return []
+    return [(sign * scale, Variable(monomial.expression(0), monomial.values[0]))]
+
+
+def _usable(variables: Sequence[Variable]) -> list[Variable]:
+    """Those whose size has a logarithm."""
+    return [v for v in variables if v.values.all()]
 
 
 def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """The law t = a + c · Π vᵏ: the offset is found by a line search on how well the logarithms fit."""
-    positive = [v for v in variables if v.is_positive]
-    if not positive:
+    usable = _usable(variables)
+    if not usable:
         return []
-    basis = np.stack([np.log(v.values) for v in positive] + [np.ones(len(t))]).T
+    basis = np.stack([np.log(np.abs(v.values)) for v in usable] + [np.ones(len(t))]).T
     Q, _ = np.linalg.qr(basis)
     spread = np.ptp(t)
     forms: list[Expression] = []
@@ -50,7 +66,7 @@ def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expre
             left = logs - Q @ (Q.T @ logs)
             return float(left.std() / max(logs.std(), 1e-300))
 
-        gaps = spread * np.logspace(-6, 1, 43)
+        gaps = spread * GAPS
         scores = [misfit(gap) for gap in gaps]
         best = int(np.argmin(scores))
         if scores[best] > 0.2 or best in (0, len(gaps) - 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +29,7 @@ from sobolev_novelty.search.structure.reductions import (
     reductions,
     root,
 )
+from sobolev_novelty.search.structure.relevance import relevant_inputs
 from sobolev_novelty.search.structure.small_sums import small_sums
 from sobolev_novelty.search.structure.solving import (
     FAMILY_ROWS,
@@ -55,6 +57,11 @@ MAX_DENSE_VARIABLES = 4
 DOUBTFUL = 0.05
 #: Below this error the target is without noise worth speaking of: small corrections to a law can be seen.
 CLEAN = 0.01
+#: Inputs from which on those that do not matter are looked for, and batches of forms in those that do for each in all.
+MANY_INPUTS, N_RELEVANT_TURNS = 5, 2
+#: A positive target that goes down to this share of its largest value may have underflowed to zero, in this share of
+#: the rows at most.
+UNDERFLOW, MAX_UNDERFLOWN = 1e-60, 0.5
 #: How near the factor of a power law is to a whole or half number, relative to it, where only a correction is missing.
 SIMPLE_FACTOR = 0.01
 
@@ -78,7 +85,10 @@ def is_doubtful(problem: Problem, rng: np.random.Generator) -> bool:
     """Whether an interpolant on a few rows knows the target badly: structure may be there, or only noise."""
     variables, y = _shuffled(problem, rng)
     with np.errstate(all="ignore"):
-        return bool(variables) and root(variables, y, lambda e: e).error > DOUBTFUL
+        is_so = bool(variables) and root(variables, y, lambda e: e).error > DOUBTFUL
+        if is_so and len(variables) >= MANY_INPUTS:
+            return root(relevant_inputs(variables, y), y, lambda e: e).error > DOUBTFUL
+    return is_so
 
 
 def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable], FloatArray]:
@@ -89,18 +99,50 @@ def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable
         with np.errstate(all="ignore"):
             keys = -np.log(rng.random(len(order))) / problem.weights
         order = np.argsort(keys, kind="stable")
+    if _underflows(problem.y):
+        order = order[problem.y[order] > 0.0]
     rows = zip(problem.sample.names, problem.sample.X, strict=True)
     variables = [Variable(Expression.of(name), np.ascontiguousarray(row[order])) for name, row in rows]
     return [v for v in variables if np.ptp(v.values) > 0.0], problem.y[order]
+
+
+def _underflows(y: FloatArray) -> bool:
+    """Whether zeros stand for numbers too small for a float: exp(−u²) of a large u has no logarithm."""
+    above = y[y > 0.0]
+    is_possible = len(above) >= (1.0 - MAX_UNDERFLOWN) * len(y) and len(above) < len(y)
+    return is_possible and bool((y >= 0.0).all()) and float(above.min()) < UNDERFLOW * float(above.max())
 
 
 def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
     informative, y = _shuffled(problem, rng)
     if not informative or not np.ptp(y) > 0.0:
         return
+    yield from _power_laws(informative, y, problem)
+    every = _searched(informative, y, problem)
+    relevant = relevant_inputs(informative, y) if len(informative) >= MANY_INPUTS else informative
+    if len(relevant) == len(informative):
+        yield from every
+        return
+    # Rows may know too little of an input that matters: all of them have their turn.
+    yield from _power_laws(relevant, y, problem)
+    some = _searched(relevant, y, problem)
+    while True:
+        yield from itertools.islice(some, N_RELEVANT_TURNS)
+        batch = next(every, None)
+        if batch is None:
+            break
+        yield batch
+    yield from some
+
+
+def _power_laws(variables: Sequence[Variable], y: FloatArray, problem: Problem) -> Iterator[list[Expression]]:
+    for wrap, t in undone(y, problem.operators):
+        yield writable(wrap, power_law(variables, t) + offset_power_law(variables, t))
+
+
+def _searched(informative: Sequence[Variable], y: FloatArray, problem: Problem) -> Iterator[list[Expression]]:
+    """Forms in some of the inputs."""
     targets = undone(y, problem.operators)
-    for wrap, t in targets:
-        yield writable(wrap, power_law(informative, t) + offset_power_law(informative, t))
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
     interpolants = Interpolants()
     roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
