@@ -1,11 +1,11 @@
 """Seconds to the exact law on one core and on two: what a second island brings a user who waits for the law.
 
-Usage: python -m benchmarks.islands [--seeds 3] [--limit 60] [--tasks …]
+Usage: python -m benchmarks.islands results/found_exact.sqlite results/dummies.sqlite [--seeds 3] [--limit 30]
 
-``SymbolicRegressor(n_jobs=…).fit`` on white-box tasks without noise, 1000 rows, in wall time: the machine must be idle.
-The tasks are those that one core does not find within three seconds with seed 0 (it is run on all of them first, unless
-tasks are named). A run without an exact fit counts with the limit. Writes
-``results/benchmarks/islands.json``, and ``docs/speed.md`` anew.
+``SymbolicRegressor(n_jobs=…).fit`` on tasks without noise, 1000 rows, in wall time: the machine must be idle. The tasks
+are those of stored sweeps whose law was found, but not within three seconds; where tasks have dummy inputs, they are not
+looked at. A run without an exact fit counts with the limit. Writes ``results/benchmarks/islands.json``, and
+``docs/speed.md`` anew.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 from benchmarks import page
 from benchmarks.run import machine
 from sobolev_novelty import Budget, SymbolicRegressor
-from sobolev_novelty.bench.suites import suite_tasks, task_data
+from sobolev_novelty.bench.store import Store
+from sobolev_novelty.bench.suites import task_data
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results" / "benchmarks" / "islands.json"
@@ -29,9 +30,9 @@ RESULT = ROOT / "results" / "benchmarks" / "islands.json"
 SLOW = 3.0
 
 
-def seconds(task: str, seed: int, n_jobs: int, limit: float) -> float:
+def seconds(suite: str, task: str, seed: int, n_jobs: int, limit: float) -> float:
     """Until the law is found; the limit where it is not."""
-    part = task_data(task, seed, max_train_rows=1000, suite="whitebox")
+    part = task_data(task, seed, max_train_rows=1000, suite=suite)
     model = SymbolicRegressor(n_jobs=n_jobs, budget=Budget(None, limit), random_state=seed, verbose=False)
     begin = time.perf_counter()
     model.fit(part.X_train, part.y_train)
@@ -39,22 +40,30 @@ def seconds(task: str, seed: int, n_jobs: int, limit: float) -> float:
     return taken if "exact" in model.stop_reason_ else limit
 
 
-def slow_tasks(limit: float) -> list[str]:
-    """Tasks that one core finds, but not in the first seconds."""
-    return [task for task in suite_tasks("whitebox") if SLOW < seconds(task, 0, 1, limit) < limit]
+def slow_tasks(path: Path, limit: float) -> list[tuple[str, str]]:
+    """Suite and name of the tasks of a sweep that one core finds, but not in the first seconds."""
+    store = Store(path)
+    settings, rows = store.settings(), store.frame()
+    plain = [
+        name.removeprefix("method:")
+        for name, value in settings.items()
+        if name.startswith("method:") and not value.get("dummies")
+    ]
+    is_slow = rows["method"].isin(plain) & (rows["exact_numeric"] == 1) & rows["wall_time"].between(SLOW, limit)
+    return [(settings["suite"], task) for task in sorted(set(rows["task"][is_slow]))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("stores", nargs="+", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=60.0)
-    parser.add_argument("--tasks", nargs="*")
+    parser.add_argument("--limit", type=float, default=30.0)
     options = parser.parse_args()
-    seconds("feynman_I_6_2a", 0, 1, 10.0)  # imports
+    seconds("whitebox", "feynman_I_6_2a", 0, 1, 10.0)  # imports
     rows: list[dict[str, Any]] = []
-    for task in options.tasks or slow_tasks(options.limit):
+    for suite, task in (found for path in options.stores for found in slow_tasks(path, options.limit)):
         for seed in range(options.seeds):
-            one, two = (seconds(task, seed, n, options.limit) for n in (1, 2))
+            one, two = (seconds(suite, task, seed, n, options.limit) for n in (1, 2))
             rows.append({"task": task, "seed": seed, "one": one, "two": two})
             print(f"{task:20s} seed {seed}: {one:5.1f} s on one core, {two:5.1f} s on two", flush=True)
     slow = [row for row in rows if row["one"] > SLOW]
@@ -65,7 +74,7 @@ def main() -> None:
         "load": os.getloadavg(),
         "limit": options.limit,
         "slow": SLOW,
-        "named": bool(options.tasks),
+        "stores": [path.name for path in options.stores],
         "median": ratio,
         "runs": rows,
     }

@@ -140,12 +140,13 @@ def _islands(stored: dict[str, Any]) -> str:
     tasks = sorted({row["task"] for row in slow})
     return "\n".join([
         "",
-        "Time to the exact law, white-box tasks without noise, wall seconds on an idle machine",
+        "Time to the exact law, tasks without noise, wall seconds on an idle machine",
         "(`python -m benchmarks.islands`): two islands on two cores against one, over the runs that take one core more",
         f"than {stored['slow']:g} s: median {stored['median']:.2f} x",
         f"({len(slow)} runs, {len(tasks)} tasks; asked: 1.6 x). In {lost} of them two",
         "took longer: which island meets a law first is partly chance. A run without the law counts with the limit of",
-        f"{stored['limit']:g} s. Tasks{', named by hand' if stored['named'] else ''}: {', '.join(tasks)}.",
+        f"{stored['limit']:g} s. Tasks are those of {' and '.join(stored['stores'])} that took as long:",
+        f"{', '.join(tasks)}.",
         f"Load average {stored['load'][0]:.1f}.",
     ]) + "\n"  # fmt: skip
 

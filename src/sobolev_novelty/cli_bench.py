@@ -126,6 +126,26 @@ def figure_command(
         _print_written([save_figure(picture or derivative_ablation(frame), path) for path in out], as_json)
 
 
+@bench_app.command("overview")
+def overview_command(
+    stores: Annotated[list[Path], typer.Argument(help="SQLite files that 'bench run' made, in order.")],
+    *,
+    form: FormOption = "md",
+    out: OutOption = None,
+    figure: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Put the contrasts of several experiments side by side, one line for each."""
+    from sobolev_novelty.bench.figures import save_figure
+    from sobolev_novelty.bench.overview import Source, overview, overview_figure, overview_table
+
+    with one_line_errors(as_json):
+        rows = overview([Source(path.stem, *_stored(path)) for path in stores])
+        if figure is not None:
+            save_figure(overview_figure(rows), figure)
+        _deliver(rows.to_json(orient="records") if as_json else overview_table(rows).render(form), out)
+
+
 @bench_app.command("gap")
 def gap_command(
     results: Annotated[
