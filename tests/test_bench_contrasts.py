@@ -69,3 +69,38 @@ def test_the_arms_of_a_backbone_share_all_but_one_thing_and_run(name: str) -> No
         options = {**spec.options, "max_evaluations": 150}
         found = find_method(spec.method)(part.X_train, part.y_train, seed=0, budget=60.0, **options)
         assert found.evaluations is not None and 0 < found.evaluations <= 150
+
+
+def test_the_overview_has_a_line_for_each_contrast_of_each_store(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    stores = []
+    for name, gain in (("first", 0.1), ("second", 0.0)):
+        store = Store(tmp_path / f"{name}.sqlite")
+        store.check_settings(
+            {"suite": "whitebox", "contrasts": [["plain", "guided"]], "noise": [0.0], "budget": 1.0, "timeout": 1.0}
+        )
+        for k in range(20):
+            for label, r2 in (("plain", 0.5), ("guided", 0.5 + gain)):
+                job = Job(f"task{k}", label, 0)
+                store.claim(job)
+                store.finish(job, {"status": "done", "r2_test": r2, "complexity": 20, "novelties": "[0.5]"})
+        stores.append(str(store.path))
+    picture = tmp_path / "overview.svg"
+    done = CliRunner().invoke(bench_app, ["overview", *stores, "--figure", str(picture)])
+    assert done.exit_code == 0, done.output
+    lines = [line for line in done.output.splitlines() if "plain → guided" in line]
+    assert len(lines) == 2 and "| 20 | 1 |" in lines[0] and "(first)" in lines[0]
+    assert "**+0.100** (+0.100 … +0.100)" in lines[0]  # clear
+    assert lines[1].count("| – ") == 4  # no task differs
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    rows = json.loads(CliRunner().invoke(bench_app, ["overview", *stores, "--json"]).output)
+    assert {row["seeds"] for row in rows} == {1} and len(rows) == 8
+
+
+def test_an_overview_of_a_store_without_contrasts_says_what_to_do(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    job = Job("task", "linear", 0)
+    store.claim(job)
+    store.finish(job, {"status": "done", "r2_test": 0.5, "complexity": 3, "novelties": "[1.0]"})
+    done = CliRunner().invoke(bench_app, ["overview", str(store.path)])
+    assert done.exit_code == 1 and "Name them in the experiment" in done.output
