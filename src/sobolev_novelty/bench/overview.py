@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pandas as pd
@@ -61,7 +61,7 @@ def overview_table(rows: pd.DataFrame) -> BenchTable:
     return BenchTable("Comparisons", pd.DataFrame(lines), {}, notes)
 
 
-def _cell(row: dict[str, Any]) -> str:
+def _cell(row: Mapping[Any, Any]) -> str:
     if not row["differ"]:
         return "–"
     digits, _ = _SHOWN[row["measure"]]
