@@ -69,14 +69,24 @@ def _cell(row: Mapping[Any, Any]) -> str:
     return f"**{value}** ({lower} … {upper})" if row["clear"] == "yes" else f"{value} ({lower} … {upper})"
 
 
+def _short(contrast: str) -> str:
+    """What stands in both names once: ``a+b → a+c`` is ``a: b → c``.
+
+    Examples
+    --------
+    >>> _short("gp+control → gp+guided"), _short("gp → gp+guided"), _short("linear → gp")
+    ('gp: control → guided', 'gp: plain → guided', 'linear → gp')
+    """
+    (before, _, first), (after, _, second) = (name.partition("+") for name in contrast.split(" → "))
+    return f"{before}: {first or 'plain'} → {second or 'plain'}" if before == after else contrast
+
+
 def overview_figure(rows: pd.DataFrame) -> Figure:
     """A panel for each measure, a line for each contrast: the difference and its interval."""
     lines: list[tuple[str, str | None]] = []
     for group, found in rows.groupby("group", sort=False):
-        seeds = int(found["seeds"].iloc[0])
-        lines.append((f"{group}, {seeds} {'seed' if seeds == 1 else 'seeds'}", None))
-        lines += [(str(group), contrast) for contrast in dict.fromkeys(found["contrast"])]
-    figure = new_figure(11.0, 0.9 + 0.21 * len(lines))
+        lines += [(str(group), contrast) for contrast in (None, *dict.fromkeys(found["contrast"]))]
+    figure = new_figure(8.0, 0.9 + 0.2 * len(lines))
     panels: list[Axes] = list(figure.subplots(1, len(_SHOWN), sharey=True))
     places = {line: place for place, line in enumerate(lines)}
     for axes, (measure, (_, more_is_better)) in zip(panels, _SHOWN.items(), strict=True):
@@ -87,11 +97,12 @@ def overview_figure(rows: pd.DataFrame) -> Figure:
             place = places[row["group"], row["contrast"]]
             axes.plot([row["from"], row["to"]], [place, place], color=color, linewidth=1.6)
             axes.plot([row["Δ"]], [place], "o", color=color, markersize=4)
-        axes.set_title(f"{measure}, {'more' if more_is_better else 'less'} is better", fontsize=9)
+        axes.set_title(f"{measure}\n{'more' if more_is_better else 'less'} is better", fontsize=8)
         axes.tick_params(labelsize=7)
         axes.tick_params(axis="y", length=0)
         axes.spines[["top", "right", "left"]].set_visible(False)
-    panels[0].set_yticks(range(len(lines)), [contrast or group for group, contrast in lines])
+    labels = [_short(contrast) if contrast else group.replace(" tasks", "") for group, contrast in lines]
+    panels[0].set_yticks(range(len(lines)), labels)
     panels[0].set_ylim(len(lines) - 0.4, -0.8)
     for label, (_, contrast) in zip(panels[0].get_yticklabels(), lines, strict=True):
         label.set_fontweight("normal" if contrast else "bold")
