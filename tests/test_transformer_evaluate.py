@@ -204,9 +204,14 @@ def test_the_filter_is_compared_with_the_matched_arm() -> None:
 
 
 def test_learning_curves_come_from_training_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for arm, seed in (("random", 1), ("random", 2), ("filtered", 1)):
+    for arm, seed, law in (
+        ("random", 1, "e2esr"),
+        ("random", 2, "e2esr"),
+        ("filtered", 1, "e2esr"),
+        ("physics", 1, "physics"),
+    ):
         entries = [
-            {"kind": "start", "settings": {"corpus": {"law": "e2esr", "arm": arm}}},
+            {"kind": "start", "settings": {"corpus": {"law": law, "arm": arm}}},
             *(
                 {
                     "kind": "checkpoint",
@@ -220,6 +225,7 @@ def test_learning_curves_come_from_training_logs(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr("sobolev_novelty.bench.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5))
     logs = sorted(tmp_path.glob("*.jsonl"))
     assert learning_curves(logs)["random"] == [[(100, 2.9), (1000, 2.0)]] * 2
+    assert set(learning_curves(logs)) == {"random", "filtered"}  # physics is validated on formulas of another law
     with pytest.raises(DataError, match="no_log.jsonl' is not a training log"):
         (tmp_path / "no_log.jsonl").write_text("[1]", encoding="utf-8")
         learning_curves([tmp_path / "no_log.jsonl"])

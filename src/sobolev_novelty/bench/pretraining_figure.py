@@ -17,13 +17,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS = ("#1b5e9e", "#c2410c", "#3f7d3a", "#7b4ba0", "#8a6d1a", "#b03060", "#0f766e", "#525252")
+_COLOURS = (
+    *("#1b5e9e", "#c2410c", "#3f7d3a", "#7b4ba0", "#8a6d1a", "#b03060", "#0f766e", "#525252"),
+    *("#5aa9e6", "#e8985e", "#8fce7a", "#c39bd3"),
+)
 #: One run's learning curve: formulas seen, nats per token.
 Curve = list[tuple[int, float]]
 
 
 def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, list[Curve]]:
     """Nats per token on unseen formulas of a corpus, by arm, one curve for every seed.
+
+    Each run is validated on formulas of its own law; of several laws only the one with most logs is given.
 
     Parameters
     ----------
@@ -32,7 +37,7 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
     corpus : str
         The validation formulas: ``"random"`` or ``"filtered"``.
     """
-    found: dict[str, list[Curve]] = {}
+    found: dict[str, dict[str, list[Curve]]] = {}
     for path in sorted(logs):
         try:
             entries: list[dict[str, Any]] = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -41,11 +46,12 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
                 for entry in entries
                 if entry["kind"] == "checkpoint"
             ]
-            arm = arm_name(**entries[0]["settings"]["corpus"])
+            settings = entries[0]["settings"]["corpus"]
+            arm, law = arm_name(**settings), str(settings["law"])
         except (IndexError, KeyError, TypeError, ValueError) as error:
             raise DataError(f"'{path}' is not a training log with a validation on '{corpus}'.") from error
-        found.setdefault(arm, []).append(curve)
-    return found
+        found.setdefault(law, {}).setdefault(arm, []).append(curve)
+    return max(found.values(), key=lambda arms: sum(map(len, arms.values())), default={})
 
 
 def figure(evaluations: Sequence[Evaluation], logs: Sequence[Path] = ()) -> Figure:
