@@ -98,3 +98,11 @@ def test_phases_are_small_even_when_time_is_over():
     assert max(abs(c) for c in late.constants) < 4.0
     assert "log" in str(late)
     assert "log" not in str(spelled(e, lambda _: True, {"x1"}))
+
+
+@pytest.mark.parametrize(
+    "text", ["sqrt(-2*(x0*(-0.7*x1)))", "(x0*sqrt(-2*(x0*(-0.7*x1))) + 1)/x0", "1e150*sqrt(x0 + 1e-300*x1)/1e150"]
+)
+def test_numbers_without_a_real_power_end_no_fit(text: str) -> None:
+    e = parse(text)
+    np.testing.assert_allclose(evaluate(written(e), X), evaluate(e, X), rtol=1e-12)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.numbers import DENOMINATORS, nearest_simple, repeating_fraction
-from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent
+from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent, real_power
 from sobolev_novelty.algebra.sums import sum_of_products
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import multiplied, product, scaled, summands, weighted_sum
@@ -264,10 +264,11 @@ def _times_exp(e: Expression, u: Expression) -> Expression | None:
 
 
 def _factors(e: Expression, power: float, powers: dict[Expression, float]) -> float:
-    """Add the factors of a product, sums left whole, to ``powers``; the numeric factor."""
+    """Add the factors of a product, sums left whole, to ``powers``; the numeric factor, nan where it is none."""
     head = e.head
     if isinstance(head, float):
-        return float(head**power)
+        value = real_power(head, power)
+        return math.nan if value is None else value
     if head is _MUL or head is _DIV:
         left, right = e.children
         return _factors(left, power, powers) * _factors(right, power if head is _MUL else -power, powers)
@@ -282,15 +283,16 @@ def _with_roots_moved(part: Expression, positive: frozenset[str]) -> Iterator[Ex
     """a²·S under a root as a·√S and the other way round, for positive a; and a·(S/a) as S."""
     powers: dict[Expression, float] = {}
     coefficient = _factors(part, 1.0, powers)
-    if not math.isfinite(coefficient) or coefficient == 0.0 or isinstance(coefficient, complex):
+    if not math.isfinite(coefficient) or coefficient == 0.0:
         return
     yield scaled(coefficient, product(powers.items()))
     yield scaled(coefficient, _with_quotients_raised(powers))
     for base, h in list(powers.items()):
         if base.head not in (_ADD, _SUB):
             continue
-        if coefficient > 0.0 and abs(h) == 0.5:  # c·√S as √(c²·S)
-            c = float(f"{coefficient ** (1.0 / h):.15g}")
+        square = real_power(coefficient, 1.0 / h) if coefficient > 0.0 and abs(h) == 0.5 else None
+        if square is not None:  # c·√S as √(c²·S)
+            c = float(f"{square:.15g}")
             inner = weighted_sum((float(f"{c * k:.15g}"), e) for k, e in summands(base))
             yield product([*((k, v) for k, v in powers.items() if k != base), (inner, h)])
         # Of a sum outside roots only what stands beside it is taken in.
@@ -321,12 +323,14 @@ def _with_quotients_raised(powers: dict[Expression, float]) -> Expression:
 
 
 def _times_power(e: Expression, name: str, m: float) -> Expression | None:
-    """e·nameᵐ, multiplied out."""
+    """e·nameᵐ, multiplied out; None where that is long, or a number of it has no real power."""
     a = Expression.of(name)
     parts: list[tuple[float, Expression]] = []
     for c, part in summands(e):
         powers: dict[Expression, float] = {}
         factor = _factors(part, 1.0, powers)
+        if not math.isfinite(factor):
+            return None
         powers[a] = powers.get(a, 0.0) + m
         parts.append((c * factor, product(powers.items())))
     return weighted_sum(parts) if len(parts) <= MAX_SUMMANDS else None
