@@ -36,6 +36,11 @@ def table(found: list[Candidate], min_novelty: list[float]) -> pd.DataFrame:
     return pd.DataFrame({"expression": [c.expression for c in found], "min_novelty": min_novelty})
 
 
+def rated(expression: Expression, rows: Rows) -> Candidate:
+    nmse = float(np.mean((evaluate(expression, rows.X) - rows.y) ** 2) / np.var(rows.y))
+    return Candidate(expression, expression, nmse, base_score(nmse, expression.complexity, len(rows.y)))
+
+
 FRONT = candidates(
     ("3*x0", 0.1, 0.7), ("3*x0 + 0.9*sin(3*x1)", 0.02, 0.9), ("3*x0 + sin(3*x1) + 0.01/(x1 - 1.234)", 0.01, 0.95)
 )
@@ -246,6 +251,34 @@ def test_a_high_power_of_an_input_is_a_law_like_others() -> None:
     x = 1.0 + 0.1 * X[:, :1]
     rows = Rows(x, x[:, 0] ** -12, None, ("x0",))
     assert not doubt(parse("x0**(-12) - 2*x0**(-6)"), rows)
+
+
+def test_a_power_of_an_input_that_no_law_has_is_doubted() -> None:
+    kelvin = np.linspace(280.0, 370.0, 15)
+    rows = Rows(kelvin[:, None], kelvin**18, None, ("x0",))
+    assert "x0**18 has an input to the power of 18" in doubt(parse("1.7e-44*x0**18"), rows)
+    assert not doubt(parse("2.7e9*exp(-5970/x0)"), rows)
+
+
+def test_a_wave_of_something_with_a_pole_is_doubted() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 1))
+    rows = Rows(x, x[:, 0], None, ("x0",))
+    assert "swings without end" in doubt(parse("tanh(sin(6.47/x0))"), rows)
+    away = Rows(np.linspace(1.0, 2.0, 40)[:, None], x[:, 0], None, ("x0",))
+    for text in ("sin(2/(x0**2 + 1))", "sin(x0)"):
+        assert not doubt(parse(text), rows)
+    assert not doubt(parse("sin(6.47/x0)"), away)
+
+
+def test_a_law_in_twelve_rows_is_chosen_before_a_line_and_before_a_short_approximation() -> None:
+    S = np.array([0.5, 1.0, 2.0, 3.0, 5.0, 8.0, 12.0, 20.0, 30.0, 50.0, 80.0, 120.0])
+    y = 4.2 * S / (7.5 + S) * (1.0 + 0.05 * np.random.default_rng(2).normal(size=12))
+    rows = Rows(S[:, None], y, None, ("x0",))
+    texts = ("0.93*log(x0)", "4.2 - 29.9/(x0 + 7)", "4.1*exp(-6/(x0 + 1.7))")
+    plain = baselines(rows, 30, ("add", "mul"))
+    pool = [rated(e, rows) for e in (*map(parse, texts), *plain)]
+    index = chosen_index(pool, table(pool, [1.0] * len(pool)), rows, "score", baselines=pool[3:], n_tried=20_000)
+    assert index == 1
 
 
 def test_of_an_input_with_levels_only_the_levels_matter() -> None:

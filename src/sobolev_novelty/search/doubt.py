@@ -39,6 +39,10 @@ RUNAWAY = 10.0
 N_BETWEEN = 20
 #: Powers of sums and functions above this are no law's; a search builds them of squares and cubes, as a narrow bump.
 LARGEST_POWER = 6.0
+#: The same of an input: 12 is the repulsion of Lennard-Jones, and T**18 an exponential on a narrow range.
+LARGEST_INPUT_POWER = 12.0
+#: Functions that swing without end where what is inside them has a pole.
+WAVES = ("sin", "cos", "tan")
 #: Boxes looked at for poles; and seconds that this may take although the time of the fit is over. Most equations need
 #: a tenth of them.
 MAX_BOXES = 1000
@@ -63,7 +67,21 @@ def doubt(expression: Expression, rows: Rows, deadline: Deadline | None = None) 
     found = _doubtful_term(expression, rows)
     if not found and has_pole(expression, rows, deadline):
         return "A pole lies within the range of the inputs, or just beyond."
+    if not found and any(has_pole(inside, rows, deadline) for inside in _inside_waves(expression)):
+        return "A wave swings without end within the range of the inputs, or just beyond."
     return found
+
+
+def _inside_waves(expression: Expression) -> list[Expression]:
+    """What stands inside waves, but for sums and products of inputs, which have no pole."""
+    tokens = expression.tokens
+    found = [
+        expression.subtree(place + 1)
+        for place, token in enumerate(tokens)
+        if isinstance(token, Operator) and token.name in WAVES
+    ]
+    harmless = {"add", "sub", "mul", "neg", "square", "cube", "sqrt", "abs", *WAVES[:2]}
+    return [e for e in found if any(isinstance(t, Operator) and t.name not in harmless for t in e.tokens)]
 
 
 def has_pole(expression: Expression, rows: Rows, deadline: Deadline | None = None) -> bool:
@@ -126,9 +144,8 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
     terms = [term for term in additive_terms(expression) if term.expression.variables]
     jets = derivatives([term.expression for term in terms], rows.sample, order=1) if terms else np.zeros((0, 1, 0))
     for term, jet in zip(terms, jets, strict=True):
-        power = largest_power(term.expression)
-        if power > LARGEST_POWER:
-            return f"The term {short_text(term.expression)} has a sum or a function to the power of {power:g}."
+        if power := _high_power(term.expression):
+            return f"The term {short_text(term.expression)} has {power}."
         n = effective_rows(jet[0], rows.weights)
         most = LONE_SHARE if n < LONE_ROWS else 1.0
         if n < LEAST_ROWS and not _is_foretold(term, expression, jet[0], rows, most):
@@ -145,14 +162,25 @@ def _doubtful_term(expression: Expression, rows: Rows) -> str:
     return ""
 
 
-def largest_power(expression: Expression) -> float:
-    """The largest power, up or down, of anything that is not a product of inputs.
+def _high_power(term: Expression) -> str:
+    """A power that no law has, in words."""
+    power = largest_power(term)
+    if power > LARGEST_POWER:
+        return f"a sum or a function to the power of {power:g}"
+    power = largest_power(term, of_inputs=True)
+    return f"an input to the power of {power:g}" if power > LARGEST_INPUT_POWER else ""
+
+
+def largest_power(expression: Expression, *, of_inputs: bool = False) -> float:
+    """The largest power, up or down, of anything that is not a product of inputs; or of an input.
 
     Examples
     --------
     >>> from sobolev_novelty.parsing import parse
     >>> largest_power(parse("x0**12/x1**6")), largest_power(parse("square(cube(x0 + 1)*x1)/cos(x0)**3"))
     (1.0, 6.0)
+    >>> largest_power(parse("x0**12/x1**6"), of_inputs=True), largest_power(parse("(x0 + 1)**9"), of_inputs=True)
+    (12.0, 1.0)
     """
     largest = 1.0
 
@@ -167,11 +195,14 @@ def largest_power(expression: Expression) -> float:
         elif op.name in ("mul", "div", "neg"):
             power = max(power for power, _ in operands)
         else:
-            power = 1.0
+            power = 0.0 if of_inputs else 1.0
         largest = max(largest, power)
         return power, None
 
-    expression.fold(lambda token: (0.0, token if isinstance(token, float) else None), node)
+    def leaf(token: float | str) -> tuple[float, float | None]:
+        return (0.0, token) if isinstance(token, float) else (float(of_inputs), None)
+
+    expression.fold(leaf, node)
     return largest
 
 
