@@ -62,6 +62,8 @@ def test_the_published_rates_of_srbench_are_those_of_its_table() -> None:
             "{numeric:.0f} % of the 133 white-box laws in at most 30 seconds each on one core ({symbolic:.0f} %",
         ),
         ("found_noisy", 0.1, "{numeric:.0f} % of them at 10 % noise ({symbolic:.0f} % by SymPy"),
+        ("found_noisy", 0.01, ""),
+        ("found_noisy", 0.001, ""),
     ],
 )
 def test_our_rates_beside_srbenchs_are_those_of_the_stores(store: str, noise: float, in_readme: str) -> None:
