@@ -66,6 +66,9 @@ NODES_PER_COLUMN = 4
 #: do not repeat the search, so its own error is seen too small. Set by looking at searches on seven small tables of
 #: PMLB (docs/intervals.md has the figures, and those of tables that were not looked at).
 REQUIRED_GAIN = 0.15
+#: Up to this share chance is counted as 2 ln N / n, which is more than it is where rows are few: the search is not one
+#: draw of N forms. On eight to twenty rows that would leave nothing to be found.
+MOST_LINEAR = 0.7
 #: Standard errors by which it must be ahead, row by row.
 CLEAR_LEAD = 3.0
 #: The same for a straight line in fewer inputs than the baseline: its form was not searched for.
@@ -394,22 +397,24 @@ def _may_be_steadied(baseline: Expression, rows: Rows) -> bool:
 def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_found: int = 0) -> float:
     """Share of the error by which an equation must beat a baseline that nobody searched for.
 
-    The best of N forms explains a share 1 − N^(−2/n) of pure noise in n rows, 2 ln N / n where rows are many (the
-    look-elsewhere effect). N is the number of forms that were tried, or that there are up to the equation's complexity
-    where those are fewer (:func:`~sobolev_novelty.search.chance.length`). Beside k numbers that were found only n − k
-    rows are left to be met by chance. And where forms are so many that they could meet all of these, a search that goes
-    from good ones to better ones gets there without having tried them all.
+    The best of N forms explains a share 2 ln N / n of pure noise in n rows (the look-elsewhere effect), where rows are
+    many. N is the number of forms that were tried, or that there are up to the equation's complexity where those are
+    fewer (:func:`~sobolev_novelty.search.chance.length`). Where rows are few, beside k numbers that were found only
+    n − k are left to be met by chance: a share 1 − N^(−2/(n − k)). And where forms are so many that they could meet all
+    of these, a search that goes from good ones to better ones gets there without having tried them all.
 
     Examples
     --------
     >>> round(required_gain(250, 1000, 20, 2), 2), round(required_gain(40, 1000, 20, 2), 2)
-    (0.15, 0.29)
-    >>> round(required_gain(40, 1000, 5, 2), 2), round(required_gain(15, 1000, 20, 2, n_found=9), 4)
-    (0.25, 0.9987)
+    (0.15, 0.35)
+    >>> round(required_gain(12, 20_000, 7, 1, n_found=3), 2)  # Michaelis and Menten's law in twelve rows
+    0.71
+    >>> round(required_gain(15, 1000, 20, 2, n_found=9), 4)
+    0.9987
     """
     forms, spare = _log_forms(n_tried, complexity, n_inputs), max(n_rows - n_found, 1)
     reachable = max(forms, length(complexity, n_inputs) - 0.5 * spare)
-    return max(REQUIRED_GAIN, -math.expm1(-2.0 * reachable / spare))
+    return max(REQUIRED_GAIN, min(MOST_LINEAR, 2.0 * forms / n_rows), -math.expm1(-2.0 * reachable / spare))
 
 
 def required_lead(n_tried: int, complexity: int, n_inputs: int) -> float:
