@@ -10,7 +10,7 @@ check:
 	ruff format --check .
 	ruff check .
 	mypy
-	lint-imports
+	python tools/lint_imports.py
 
 test:
 	pytest
