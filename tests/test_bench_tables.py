@@ -361,6 +361,11 @@ def test_a_table_says_which_tasks_of_a_suite_were_not_run(store: Store) -> None:
     assert len(results_table(frame, "formulas/mine.toml").notes) == 1
 
 
+def test_a_table_of_stored_rows_needs_no_data(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOBOLEV_DATA", str(tmp_path))
+    assert len(results_table(store.frame(), "fastsrb").notes) == 1
+
+
 def test_a_method_without_multi_term_expressions_has_no_share_of_qualified_terms(store: Store) -> None:
     frame = store.frame().assign(novelties="[1.0]")
     assert results_table(frame, "whitebox").frame["qualified %"].isna().all()
