@@ -62,14 +62,17 @@ FEW_ROWS = 300
 ROWS_PER_COLUMN = 2
 #: Nodes that a column of the straight line takes: a coefficient, a product, the column, a sum.
 NODES_PER_COLUMN = 4
-#: Share of the cross-validated error by which a searched equation must at least beat a baseline on few rows: the folds
-#: do not repeat the search, so its own error is seen too small. Set by looking at searches on seven small tables of
-#: PMLB (docs/intervals.md has the figures, and those of tables that were not looked at).
-REQUIRED_GAIN = 0.15
+#: Share of a baseline's cross-validated error that chance is counted to explain at least, on few rows: the folds do not
+#: repeat the search. Set by looking at searches on seven small tables of PMLB (docs/intervals.md has the figures, and
+#: those of tables that were not looked at).
+LEAST_CHANCE = 0.15
 #: Up to this share chance is counted as 2 ln N / n, which is more than it is where rows are few: the search is not one
 #: draw of N forms. On eight to twenty rows that would leave nothing to be found.
 MOST_LINEAR = 0.7
-#: Standard errors by which it must be ahead, row by row.
+#: How many times that an equation must gain, in logarithms: a search that goes from good forms to better ones finds
+#: more than as many draws would, and a few rows may carry the lead.
+CHANCE_MARGIN = 2.0
+#: Standard errors that count as clear, row by row.
 CLEAR_LEAD = 3.0
 #: The same for a straight line in fewer inputs than the baseline: its form was not searched for.
 SHORT_LINE_LEAD = 1.0
@@ -394,8 +397,8 @@ def _may_be_steadied(baseline: Expression, rows: Rows) -> bool:
     return is_line and len(rows.y) < FEW_ROWS and rows.loss.is_squared
 
 
-def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_found: int = 0) -> float:
-    """Share of the error by which an equation must beat a baseline that nobody searched for.
+def chance_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_found: int = 0) -> float:
+    """Share of the error of a baseline that nobody searched for which a searched equation explains by chance.
 
     The best of N forms explains a share 2 ln N / n of pure noise in n rows (the look-elsewhere effect), where rows are
     many. N is the number of forms that were tried, or that there are up to the equation's complexity where those are
@@ -405,16 +408,16 @@ def required_gain(n_rows: int, n_tried: int, complexity: int, n_inputs: int, n_f
 
     Examples
     --------
-    >>> round(required_gain(250, 1000, 20, 2), 2), round(required_gain(40, 1000, 20, 2), 2)
+    >>> round(chance_gain(250, 1000, 20, 2), 2), round(chance_gain(40, 1000, 20, 2), 2)
     (0.15, 0.35)
-    >>> round(required_gain(12, 20_000, 7, 1, n_found=3), 2)  # Michaelis and Menten's law in twelve rows
+    >>> round(chance_gain(12, 20_000, 7, 1, n_found=3), 2)  # Michaelis and Menten's law in twelve rows
     0.71
-    >>> round(required_gain(15, 1000, 20, 2, n_found=9), 4)
+    >>> round(chance_gain(15, 1000, 20, 2, n_found=9), 4)
     0.9987
     """
     forms, spare = _log_forms(n_tried, complexity, n_inputs), max(n_rows - n_found, 1)
     reachable = max(forms, length(complexity, n_inputs) - 0.5 * spare)
-    return max(REQUIRED_GAIN, min(MOST_LINEAR, 2.0 * forms / n_rows), -math.expm1(-2.0 * reachable / spare))
+    return max(LEAST_CHANCE, min(MOST_LINEAR, 2.0 * forms / n_rows), -math.expm1(-2.0 * reachable / spare))
 
 
 def required_lead(n_tried: int, complexity: int, n_inputs: int) -> float:
@@ -482,10 +485,9 @@ class Contest:
             return ahead >= -1.0
         if _is_straight(form):
             return ahead >= SHORT_LINE_LEAD
-        required = required_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1], n_numbers(form))
+        by_chance = chance_gain(len(rows.y), self.n_tried, form.complexity, rows.X.shape[1], n_numbers(form))
         error, base = np.average([squares, self.squares], axis=1, weights=rows.weights)
-        # Twice the gain where the lead rests on a few rows: of what is required, in logarithms.
-        is_ahead = error <= base * (1.0 - required) ** (1 if ahead >= CLEAR_LEAD else 2)
+        is_ahead = error <= base * (1.0 - by_chance) ** CHANCE_MARGIN
         if not rows.loss.is_squared:
             is_ahead = ahead >= required_lead(self.n_tried, form.complexity, rows.X.shape[1])
         if not is_ahead:
