@@ -40,6 +40,19 @@ def test_contrasts_named_in_an_experiment_become_a_table(tmp_path: Path) -> None
     assert rows["complexity"]["clear"] == "no" and rows["complexity"]["p"] == 1.0
 
 
+def test_a_contrast_compares_the_splits_that_both_methods_ran(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.sqlite")
+    runs = [("plain", 0, 0.5), ("guided", 0, 0.6), ("guided", 1, 0.0), ("linear", 0, 0.1), ("linear", 1, 0.1)]
+    for k in range(10):
+        for label, seed, r2 in runs:
+            store.claim(job := Job(f"task{k}", label, seed))
+            store.finish(job, {"status": "done", "r2_test": r2, "complexity": 20, "novelties": "[0.5]"})
+    table = contrast_table(store.frame(), "whitebox", [["plain", "guided"], ["linear", "guided"]])
+    gains = table.frame[table.frame["measure"] == "R²"].set_index("contrast")["Δ"]
+    np.testing.assert_allclose(gains.to_numpy(), [0.1, 0.2])
+    assert table.notes[-1] == "Runs for each method and task: 1 (plain → guided); 2 (linear → guided)."
+
+
 def test_a_contrast_of_unknown_methods_is_refused() -> None:
     with pytest.raises(ParameterError, match="'contrasts' must hold pairs of methods"):
         experiment_from({"methods": {"linear": {}}, "contrasts": [["linear", "quadratic"]]}, "demo")

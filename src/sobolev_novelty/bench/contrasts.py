@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -28,10 +28,12 @@ def contrast_table(
     """
     if not contrasts:
         raise DataError("The store has no contrasts. Name them in the experiment: contrasts = [['plain', 'guided']].")
-    scores = task_scores(rows_at(frame, noise))
+    runs = rows_at(frame, noise)
+    pairs = {(before, after): _shared(runs, before, after) for before, after in contrasts}
+    compared = {pair: task_scores(shared) for pair, shared in pairs.items() if len(shared)}
     rows = [
         row
-        for before, after in contrasts
+        for (before, after), scores in compared.items()
         for position, measure in enumerate(MEASURES)
         if (row := _contrast(scores, before, after, measure, _paper(suite, before, after, position, noise)))
     ]
@@ -42,7 +44,7 @@ def contrast_table(
         "interval over tasks (95 %, 10,000 resamples), p is that of the sign-flip test over tasks (two-sided, 10,000 "
         "flips), 'differ' counts the tasks on which the two differ. Clear: the interval and p < 0.05 exclude zero, "
         "and at least ten tasks differ.",
-        f"Runs for each method and task: {_runs(scores)}.",
+        f"Runs for each method and task: {_runs(compared)}.",
     )
     decimals = dict.fromkeys(("before", "after", "Δ", "from", "to", "paper Δ"), 4) | {"p": 4}
     return BenchTable(f"Contrasts, {suite_title(suite)}, noise {noise:g}", pd.DataFrame(rows), decimals, notes)
@@ -79,6 +81,19 @@ def _paper(suite: str, before: str, after: str, position: int, noise: float) -> 
     return rows[1][position] - rows[0][position]
 
 
-def _runs(scores: pd.DataFrame) -> str:
-    low, high = int(scores["runs"].min()), int(scores["runs"].max())
-    return str(low) if low == high else f"{low} to {high} (not finished)"
+def _shared(runs: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
+    """The runs of two methods on the tasks and seeds that both have: another seed is another split."""
+    both = [runs[runs["method"] == name] for name in (before, after)]
+    keys = both[0][["task", "seed"]].merge(both[1][["task", "seed"]])
+    return pd.concat([part.merge(keys) for part in both])
+
+
+def _runs(compared: Mapping[tuple[str, str], pd.DataFrame]) -> str:
+    """How many, said once where all contrasts rest on as many."""
+    said = {}
+    for (before, after), scores in compared.items():
+        low, high = int(scores["runs"].min()), int(scores["runs"].max())
+        said[f"{before} → {after}"] = str(low) if low == high else f"{low} to {high} (not finished)"
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return "; ".join(f"{number} ({contrast})" for contrast, number in said.items())
