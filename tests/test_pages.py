@@ -9,7 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from sobolev_novelty.bench.against_line import beaten_table
 from sobolev_novelty.bench.store import Store
+from sobolev_novelty.bench.tables import task_scores
 
 ROOT = Path(__file__).parents[1]
 _spec = importlib.util.spec_from_file_location("pages", ROOT / "tools" / "pages.py")
@@ -74,3 +76,18 @@ def test_our_rates_beside_srbenchs_are_those_of_the_stores(store: str, noise: fl
     words = "| {symbolic:.1f} % | {numeric:.1f} %".format(**shares)
     assert words in (ROOT / "docs" / "benchmark.md").read_text(encoding="utf-8")
     assert in_readme.format(**shares) in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_black_box_rates_of_the_page_of_evidence_are_those_of_the_store() -> None:
+    frame = Store(ROOT / "results" / "blackbox_seeds.sqlite", read_only=True).frame()
+    scores = task_scores(frame).groupby("method")[["r2", "complexity"]].mean()
+    ours, operon, line = (scores.loc[name] for name in ("genetic+novelty", "pyoperon", "linear"))
+    beaten = beaten_table(frame, "blackbox").frame
+    words = (
+        f"mean R² of {ours.r2:.2f} with {ours.complexity:.0f} nodes",
+        f"{operon.r2:.2f} with {operon.complexity:.0f}",
+        f"least squares {line.r2:.2f}",
+        f"{(beaten['method'] == 'genetic+novelty').sum()} of our {(frame['method'] == 'genetic+novelty').sum()} runs",
+    )
+    page = (ROOT / "docs" / "evidence.md").read_text(encoding="utf-8")
+    assert [text for text in words if text not in page] == []
