@@ -15,12 +15,12 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.scoring import base_score
-from sobolev_novelty.search.choice import Contest, baselines, chosen_index, linear_form
+from sobolev_novelty.search.choice import CLEAR_LEAD, Contest, baselines, chance_gain, chosen_index, linear_form
 from sobolev_novelty.search.doubt import doubt, effective_rows, growth_between, has_pole
 from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.validation import Rows, cross_validated
+from sobolev_novelty.search.validation import Rows, cross_validated, lead
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 2.0, (200, 2))
@@ -352,6 +352,22 @@ def test_on_few_rows_an_equation_that_explains_noise_gives_way_to_a_baseline() -
     law = candidates(("3*x0 + sin(3*x1)", 0.02, 0.9))[0]
     flat = Candidate(*[baselines(ROWS, 60, ("add", "mul"))[1]] * 2, 0.2, 0.5)
     assert Contest.of([flat], ROWS).is_won_by(law)
+
+
+@pytest.mark.parametrize(("amplitude", "is_won"), [(0.7, False), (1.3, True)])
+def test_on_few_rows_an_equation_gains_twice_what_chance_explains_however_clear_its_lead(
+    amplitude: float, is_won: bool
+) -> None:
+    rng = np.random.default_rng(4)
+    x = rng.uniform(0.0, 6.0, (280, 1))
+    y = x[:, 0] + amplitude * np.sin(3.0 * x[:, 0]) + rng.normal(size=280)
+    rows = Rows(x, y, None, ("x0",))
+    wave = candidates(("x0 + sin(3*x0)", 0.4, 0.9))[0]
+    line = Candidate(*[baselines(rows, 60, ("add", "mul"))[1]] * 2, 0.5, 0.5)
+    own, base = cross_validated([wave.expression, line.expression], rows, n_repeats=5).squares
+    by_chance = chance_gain(280, 5000, wave.complexity, 1)
+    assert lead(own, base, None) >= CLEAR_LEAD and own.mean() < base.mean() * (1.0 - by_chance)
+    assert Contest.of([line], rows, 5000).is_won_by(wave) is is_won
 
 
 def test_a_power_that_blows_up_at_the_rim_gives_way_to_the_straight_line() -> None:
