@@ -3,6 +3,7 @@
 ``whitebox`` is generated from the project's own table. ``blackbox`` are the 122 data sets of SRBench (2021): a local
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
 ``fastsrb`` and ``lsr_synth`` are read from ``$SOBOLEV_DATA/anchors`` (:mod:`~sobolev_novelty.bench.anchors`).
+``everyday`` and ``everyday_held`` draw their tables with noise of their own (:mod:`~sobolev_novelty.bench.everyday`).
 A path that ends in ``.toml`` is a file with formulas of your own (:func:`~sobolev_novelty.bench.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
@@ -26,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.bench.anchors import ANCHORS, AnchorTask, anchor_tasks
+from sobolev_novelty.bench.everyday import EVERYDAY, drawn_table, everyday_task, everyday_tasks
 from sobolev_novelty.bench.tasks import Task, formula_tasks, whitebox_task, whitebox_tasks
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, require
@@ -33,7 +35,7 @@ from sobolev_novelty.expression import Expression
 
 IndexArray = npt.NDArray[np.intp]
 
-SUITES = ("whitebox", "blackbox", *ANCHORS)
+SUITES = ("whitebox", "blackbox", *ANCHORS, *EVERYDAY)
 #: SRBench trains on at most this many rows.
 MAX_TRAIN_ROWS = 10_000
 TRAIN_SHARE = 0.75
@@ -86,6 +88,8 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
         return tuple(task.name for task in whitebox_tasks())
     if suite == "blackbox":
         return tuple(_blackbox_table())
+    if suite in EVERYDAY:
+        return tuple(task.name for task in everyday_tasks(suite))
     if suite in ANCHORS or suite.endswith(".toml"):
         return tuple(task.name for task in _suite_with_formulas(suite))
     raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}, or a .toml file of formulas. Got '{suite}'.")
@@ -168,7 +172,7 @@ def _formula(name: str, suite: str | None) -> Task | AnchorTask | None:
 
 def task_fingerprint(name: str, suite: str | None = None) -> str:
     """Twelve characters that change when the task is another: its formula and ranges, or the bytes of its file."""
-    task = _formula(name, suite)
+    task = everyday_task(suite, name) if suite in EVERYDAY else _formula(name, suite)
     content = _local_file(name).read_bytes() if task is None else repr(task).encode()
     return hashlib.sha256(content).hexdigest()[:12]
 
@@ -217,6 +221,8 @@ def task_data(
         raise ParameterError(f"'max_train_rows' must be at least 1. Got {max_train_rows}.")
     if not (np.isfinite(noise) and noise >= 0):
         raise ParameterError(f"'noise' must be zero or positive. Got {noise}.")
+    if suite in EVERYDAY:
+        return _everyday_data(suite, name, seed, noise)
     X, y, variables = load(name, max_train_rows=max_train_rows, suite=suite)
     train, test = split(len(y), seed)
     X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
@@ -229,6 +235,15 @@ def task_data(
     task = _formula(name, suite)
     truth = None if task is None else task.positional_expression
     return TaskData(name, variables, X_train, y_train, X_test, y_test, truth)
+
+
+def _everyday_data(suite: str, name: str, seed: int, noise: float) -> TaskData:
+    if noise != 0.0:
+        raise ParameterError(f"'noise' must be 0: tables of '{suite}' have noise of their own. Got {noise}.")
+    task = everyday_task(suite, name)
+    table = drawn_table(task, seed)
+    truth = task.law.expression.rename({name: f"x{k}" for k, name in enumerate(table.columns)})
+    return TaskData(name, table.columns, table.X, table.y, table.X_test, table.y_test, truth)
 
 
 def r_squared(y: FloatArray, prediction: FloatArray) -> float | None:
