@@ -1,7 +1,7 @@
 r"""Everyday tables: laws of a laboratory, few rows, noise, idle columns, levels, decades, replicates.
 
-The suites ``everyday`` and ``everyday_held`` are two halves of the laws of ``everyday.toml``: one for building, one that
-is looked at once. The tables are a fractional design: every law gets as many cells of the full product
+The suites ``everyday`` and ``everyday_held`` are two halves of the laws of ``everyday.toml``: one for building, one
+that is looked at once. The tables are a fractional design: every law gets as many cells of the full product
 
     noise × rows × idle columns × how inputs are set
 

@@ -1,4 +1,4 @@
-r"""Which equation of a table would be chosen by somebody who knows the noise? A judge that shares nothing with the choice.
+r"""Which equation would somebody choose who knows the noise? A judge that shares nothing with the choice.
 
 .. math:: Y = -2 \ln L + k \ln n + 2 \cdot \tfrac12 C \ln 5d
 
