@@ -1,0 +1,132 @@
+"""The price of an equation for a table: structure, numbers, rows, and what is found against it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_squares, misfit_nats
+from sobolev_novelty.price.noise import Noise
+from sobolev_novelty.price.numbers import n_free_numbers, numbers_nats
+from sobolev_novelty.price.structure import form_nats, structure_nats
+from sobolev_novelty.scoring import EXACT_NMSE
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """Nats of an equation, up to a constant of the table.
+
+    Parameters
+    ----------
+    structure, numbers, rows, findings : float
+    """
+
+    structure: float
+    numbers: float
+    rows: float
+    findings: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """What decides: the least."""
+        return self.structure + self.numbers + self.rows + self.findings
+
+    def with_findings(self, nats: float) -> Description:
+        """The price with what was found against the equation."""
+        return replace(self, findings=nats)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows that are to be described.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,), optional
+    level : float, optional
+        Standard deviation of the noise of a row of weight 1, where it is known: nothing is integrated out then.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray | None = None
+    level: float | None = None
+    replicates: Replicates | None = None
+
+    def __post_init__(self) -> None:
+        if self.replicates is None:
+            object.__setattr__(self, "replicates", Replicates.of(self.X))
+
+    @property
+    def own_weights(self) -> FloatArray:
+        """Weights with mean 1."""
+        return np.ones_like(self.y) if self.weights is None else self.weights / self.weights.mean()
+
+    def rows_nats(self, values: FloatArray, noise: Noise, heights: FloatArray | None = None) -> float:
+        """What the rows cost where an equation has these values, its numbers not counted.
+
+        Parameters
+        ----------
+        heights : ndarray of shape (n_samples,), optional
+            The shape of the noise, where it is not that of the values alone.
+        """
+        assert self.replicates is not None
+        if not np.isfinite(values).all():
+            return math.inf
+        w = self.own_weights
+        h = noise.heights(values) if heights is None else heights
+        with np.errstate(all="ignore"):
+            if self.level is not None:
+                return float(0.5 * w @ ((self.y - values) / (self.level * h)) ** 2 + np.sum(np.log(h)))
+            least = least_squares(self.y, w) * float(np.mean(h**-2.0))
+            return misfit_nats((self.y - values) / h, w, self.replicates, least) + float(np.sum(np.log(h)))
+
+    def describe(
+        self,
+        expression: Expression,
+        values: FloatArray,
+        noise: Noise,
+        *,
+        complexity: int | None = None,
+        heights: FloatArray | None = None,
+    ) -> Description:
+        """The price of an equation with these values at the rows."""
+        assert self.replicates is not None
+        n, m = self.replicates.n_rows, self.replicates.n_distinct
+        few = few_rows_nats(n_free_numbers(expression), m)
+        return Description(
+            structure_nats(expression, self.X.shape[1], complexity),
+            numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),
+            self.rows_nats(values, noise, heights),
+        )
+
+
+def quick_nats(nmse: float, complexity: int, numbers: float, n_rows: int, n_inputs: int) -> float:
+    """The price as a search needs it, from an error that is known: constant noise, no equal inputs.
+
+    Parameters
+    ----------
+    nmse : float
+        Relative to the target's variance.
+    numbers : float
+        Nats of the numbers.
+
+    Examples
+    --------
+    >>> round(quick_nats(0.0102, 5, 0.0, 10_000, 3) - quick_nats(0.01, 12, 0.0, 10_000, 3))
+    90
+    """
+    return 0.5 * n_rows * math.log(max(nmse, EXACT_NMSE)) + form_nats(complexity, n_inputs) + numbers
+
+
+def quick_nats_of(expression: Expression, nmse: float, complexity: int, n_rows: int, n_inputs: int) -> float:
+    """The same for an equation, with its numbers and seldom functions."""
+    few = few_rows_nats(n_free_numbers(expression), n_rows)
+    seldom = structure_nats(expression, n_inputs, complexity) - form_nats(complexity, n_inputs)
+    return quick_nats(nmse, complexity, numbers_nats(expression, n_rows) + few + seldom, n_rows, n_inputs)

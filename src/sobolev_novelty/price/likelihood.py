@@ -1,0 +1,115 @@
+r"""How well rows are met: minus the logarithm of their likelihood, the level of the noise integrated out.
+
+Notation
+--------
+``n``  rows;  ``m``  distinct inputs among them;  ``k``  free numbers of the equation
+``r``  residuals in units of the noise's shape, :math:`(y - f)/h`;  ``w``  weights of the rows, with mean 1
+``P``  sum of squares within the rows of equal inputs, the pure error;  ``A``  that of their means, the lack of fit
+
+Without equal inputs the level of the noise is integrated out under Jeffreys's prior, which leaves
+:math:`\frac n2 \ln \sum w r^2`. With them the misfit of an equation is the same in all rows of one input: no more than
+m values speak for a form, however often each was measured. Where A/m is larger than P/(n − m), the misfit has a
+variance of its own (a random effect of each input), and the likelihood is largest at
+
+.. math:: \frac{n - m}{2} \ln \frac{P}{n - m} + \frac m2 \ln \frac Am .
+
+k numbers can be chosen to meet k inputs. What that does to few rows is the second-order term of Hurvich and Tsai
+(1989), :math:`k(k + 1)/(m - k - 1)`, which is nothing at a thousand rows and forbids as many numbers as inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.scoring import EXACT_NMSE
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Replicates:
+    """Which rows have equal inputs.
+
+    Parameters
+    ----------
+    group : ndarray of int, shape (n_samples,)
+        The number of its input for each row.
+    n_distinct : int
+    """
+
+    group: npt.NDArray[np.intp]
+    n_distinct: int
+
+    @classmethod
+    def of(cls, X: FloatArray) -> Replicates:
+        """Those of a table, shape (n_samples, n_features).
+
+        Examples
+        --------
+        >>> Replicates.of(np.array([[1.0], [2.0], [1.0]])).n_distinct
+        2
+        """
+        _, group = np.unique(X, axis=0, return_inverse=True)
+        group = group.reshape(-1)
+        return cls(group, int(group.max(initial=-1)) + 1)
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return len(self.group)
+
+    @property
+    def has_some(self) -> bool:
+        """Whether any input came twice."""
+        return self.n_distinct < self.n_rows
+
+    def split(self, r: FloatArray, w: FloatArray) -> tuple[float, float]:
+        """Pure error and lack of fit: P and A."""
+        if not self.has_some:
+            return 0.0, float(w @ r**2)
+        sizes = np.bincount(self.group, w, self.n_distinct)
+        means = np.bincount(self.group, w * r, self.n_distinct) / sizes
+        return float(w @ (r - means[self.group]) ** 2), float(sizes @ means**2)
+
+
+def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: float = 0.0) -> float:
+    """The logarithm above, up to a constant of the table; infinite where a residual is not finite.
+
+    Parameters
+    ----------
+    least : float
+        Sum of squares that counts as nothing: what is left then is rounding.
+
+    Examples
+    --------
+    >>> r, alone = np.array([1.0, -1.0, 1.0, -1.0]), Replicates.of(np.arange(4.0)[:, None])
+    >>> misfit_nats(np.sqrt(np.e) * r, np.ones(4), alone) - misfit_nats(r, np.ones(4), alone)
+    2.0
+    """
+    pure, lack = replicates.split(r, w)
+    n, m = replicates.n_rows, replicates.n_distinct
+    if not math.isfinite(pure + lack):
+        return math.inf
+    spare = n - m
+    if spare and lack / m > pure / spare:
+        return 0.5 * spare * math.log(max(pure / spare, least / n)) + 0.5 * m * math.log(max(lack / m, least / n))
+    return 0.5 * n * math.log(max((pure + lack) / n, least / n))
+
+
+def few_rows_nats(n_numbers: int, n_distinct: int) -> float:
+    """What chosen numbers do to few rows.
+
+    Examples
+    --------
+    >>> few_rows_nats(3, 15), round(few_rows_nats(3, 1000), 3), few_rows_nats(3, 4) > 1e6
+    (1.0909090909090908, 0.012, True)
+    """
+    return n_numbers * (n_numbers + 1) / max(n_distinct - n_numbers - 1, 1e-9)
+
+
+def least_squares(y: FloatArray, w: FloatArray) -> float:
+    """The sum of squares that is rounding: the share of the target's variance at which a fit is exact."""
+    return max(EXACT_NMSE * float(w @ (y - np.average(y, weights=w)) ** 2), math.ulp(0.0))

@@ -1,0 +1,119 @@
+r"""Noise as scientists have it: constant, a share of the value, counts, a power of the value, or known row by row.
+
+Notation
+--------
+``f``  values of an equation;  ``h``  how the standard deviation goes with them: :math:`\sigma_i = s\,h_i`
+``w``  weights of the rows, 1 where none are given;  ``r = y - f``
+
+.. math:: -\ln L = \frac{1}{2 s^2} \sum_i w_i r_i^2 / h_i^2 + \sum_i \ln h_i + n \ln s + \ldots
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.digits import number_text
+from sobolev_novelty.errors import ParameterError
+
+#: Kinds by name, with the power of the value that the standard deviation goes with; that of ``power`` is found.
+POWERS = {"constant": 0.0, "relative": 1.0, "counts": 0.5, "power": math.nan}
+KINDS = ("auto", *POWERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """How the noise of the target goes with its value.
+
+    Parameters
+    ----------
+    power : float
+        :math:`h = |f|^p`; 0 for constant noise.
+    floor : float
+        Values count as at least this: no instrument resolves zero to all digits.
+    is_found : bool
+        Whether the power was found from the rows, a number that has its price.
+    """
+
+    power: float = 0.0
+    floor: float = 0.0
+    is_found: bool = False
+
+    @classmethod
+    def of(cls, power: float, y: FloatArray, *, is_found: bool = False) -> Noise:
+        """Noise that goes with a power of the value, for rows with these targets.
+
+        The floor is half the smallest value that was measured, zero apart: below it nothing is known.
+        """
+        sizes = np.abs(y[y != 0.0])
+        return cls(power, 0.5 * float(sizes.min()) if power and len(sizes) else 0.0, is_found)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the noise is the same in every row."""
+        return self.power == 0.0
+
+    def heights(self, values: FloatArray) -> FloatArray:
+        """h where an equation has these values.
+
+        Examples
+        --------
+        >>> Noise(0.5, floor=1.0).heights(np.array([0.0, 4.0, -9.0]))
+        array([1., 2., 3.])
+        """
+        if self.is_constant:
+            return np.ones_like(values)
+        return np.asarray(np.maximum(np.abs(values), self.floor) ** self.power)
+
+    def weights(self, values: FloatArray, given: FloatArray | None = None) -> FloatArray | None:
+        """Weights of rows in a fit near an equation with these values: 1/h², with mean 1, times those that are given."""
+        if self.is_constant:
+            return given
+        w = self.heights(values) ** -2.0
+        w = w if given is None else w * given
+        return np.asarray(w / w.mean())
+
+    def sentence(self, level: float, target: str = "the target") -> str:
+        """What the noise is, for a person.
+
+        Examples
+        --------
+        >>> Noise(1.0).sentence(0.0123), Noise().sentence(0.5, "y")
+        ('Noise: relative, about 1.23 % of the value.', 'Noise: constant, about 0.5 in y.')
+        """
+        text = number_text(level, digits=3)
+        if self.is_constant:
+            return f"Noise: constant, about {text} in {target}."
+        if self.power == POWERS["relative"]:
+            return f"Noise: relative, about {number_text(100.0 * level, digits=3)} % of the value."
+        if self.power == POWERS["counts"]:
+            return f"Noise: as in counts, its variance about {number_text(level**2, digits=3)} times the value."
+        return f"Noise: about {text} times the value to the power of {number_text(self.power, digits=2)}."
+
+
+def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:
+    """The kinds of noise that an argument admits for a target.
+
+    ``auto`` looks for the noise of counts where the target is whole and not negative, and for relative noise where it
+    has one sign: a measured value of the other sign could not come of it.
+
+    Examples
+    --------
+    >>> kinds_to_try("auto", np.array([1.5, 2.5])), kinds_to_try("auto", np.array([-1.5, 2.5]))
+    (('constant', 'relative'), ('constant',))
+    >>> kinds_to_try("auto", np.array([0.0, 4.0])), kinds_to_try("counts", np.array([0.0, 4.0]))
+    (('constant', 'counts'), ('counts',))
+    """
+    if noise not in KINDS:
+        raise ParameterError(f"'noise' must be one of {', '.join(KINDS)}. Got {noise!r}.")
+    if noise != "auto":
+        return (noise,)
+    found = ["constant"]
+    if (y > 0.0).all() or (y < 0.0).all():
+        found.append("relative")
+    if (y >= 0.0).all() and np.array_equal(y, np.rint(y)):
+        found.append("counts")
+    return tuple(found)

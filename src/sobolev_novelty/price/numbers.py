@@ -1,0 +1,83 @@
+"""What the numbers of an equation cost."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+from sobolev_novelty.algebra.numbers import simple_nats
+from sobolev_novelty.expression import Expression
+
+#: Whole numbers below this are part of a form, as exponents are; all others were found.
+SMALL = 10.0
+
+
+def _is_part_of_form(value: float) -> bool:
+    return value.is_integer() and abs(value) < SMALL
+
+
+def n_numbers(expression: Expression) -> int:
+    """Numbers of an equation that had to be found.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> n_numbers(parse("364.5*n**2/(n**2 - 4)"))
+    1
+    """
+    return sum(not _is_part_of_form(c) for c in expression.constants)
+
+
+def n_free_numbers(expression: Expression) -> int:
+    """Those of them that only the rows could have said: no simple ones.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> n_free_numbers(parse("0.5*x + 0.1234"))
+    1
+    """
+    return sum(not math.isfinite(_simple_nats(c)) for c in expression.constants)
+
+
+@lru_cache(maxsize=1 << 16)
+def _simple_nats(value: float) -> float:
+    return 0.0 if _is_part_of_form(value) else simple_nats(value)
+
+
+def free_nats(n_rows: float) -> float:
+    """Nats of a number that so many rows determine to about 1/√n of the noise (Schwarz).
+
+    Examples
+    --------
+    >>> round(free_nats(100), 1)
+    2.3
+    """
+    return 0.5 * math.log(max(n_rows, 2.0))
+
+
+def numbers_nats(expression: Expression, n_rows: float) -> float:
+    """The price of all numbers: each as a free one, or as a simple one where that is less.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> [round(numbers_nats(parse(text), 100), 1) for text in ("2*x", "0.5*x", "0.51234*x")]
+    [0.0, 0.7, 2.3]
+    """
+    free = free_nats(n_rows)
+    return sum(min(free, _simple_nats(c)) for c in expression.constants)
+
+
+def precision_nats(value: float, error: float) -> float:
+    r"""Nats of the digits that rows give one number: :math:`\ln(|\theta|/\sigma) - \ln 3/2` (Bartlett and others 2023).
+
+    Half the logarithm of the Fisher information in units of the number: which of two values it has within an equation,
+    a simple one or the fitted one.
+
+    Examples
+    --------
+    >>> round(precision_nats(1.0, 0.01), 1), precision_nats(1.0, 10.0)
+    (4.1, 0.0)
+    """
+    return max(math.log(abs(value) / error) - 0.5 * math.log(3.0), 0.0)

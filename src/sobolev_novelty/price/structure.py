@@ -1,0 +1,43 @@
+"""What a form costs among all forms of the same operators and inputs."""
+
+from __future__ import annotations
+
+import math
+
+from sobolev_novelty.expression import Expression
+from sobolev_novelty.operators import Operator
+
+#: Operators that a form chooses from at every second node, with one of the inputs: + - * / and one function.
+CHOICES = 5
+#: Functions that laws hardly ever use, and the nats that each costs beside its node: of the 133 laws of the white box
+#: and the 50 of ``bench/everyday.toml`` 3 % have one of them, and 60 % some other function: ln 20.
+SELDOM, SELDOM_NATS = frozenset({"arcsin", "arccos", "arctan", "tanh", "abs", "cbrt"}), 3.0
+
+
+def form_nats(complexity: int, n_inputs: int) -> float:
+    """The logarithm of how many forms there are of this complexity, about.
+
+    Examples
+    --------
+    >>> round(form_nats(5, 1), 1), round(form_nats(5, 4), 1)
+    (4.0, 7.5)
+    """
+    return 0.5 * complexity * math.log(CHOICES * n_inputs)
+
+
+def structure_nats(expression: Expression, n_inputs: int, complexity: int | None = None) -> float:
+    """The price of a form.
+
+    Parameters
+    ----------
+    complexity : int, optional
+        Its cost, where operators have costs of their own.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> round(structure_nats(parse("tanh(x0)"), 1) - structure_nats(parse("exp(x0)"), 1), 1)
+    3.0
+    """
+    seldom = sum(isinstance(token, Operator) and token.name in SELDOM for token in expression.tokens)
+    return form_nats(expression.complexity if complexity is None else complexity, n_inputs) + SELDOM_NATS * seldom
