@@ -35,6 +35,7 @@ from sobolev_novelty.least_squares import TermFit, fit_columns
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.tangent import tangent_frame
 from sobolev_novelty.terms import Term
+from sobolev_novelty.turning_points import are_resolved
 
 #: Below this share of the threshold (ν = 0.1) less than one per cent of a term's energy is its own: it is imitated.
 IMITATED = 1.0 / math.sqrt(10.0)
@@ -44,8 +45,6 @@ SMALL_LOSS = 0.01
 STANDS_OUT = 2.0
 #: A term that rests on fewer rows than this has not been seen often enough to be told from an accident.
 FEW_ROWS = 5.0
-#: Radians or standard deviations that a term may change from one row to the next along an input (Nyquist).
-RESOLVED = math.pi
 #: Constants that belong to a form rather than to a fit: small integers, halves, thirds and quarters.
 _SMALL, _DENOMINATOR = 10.0, 4
 
@@ -174,11 +173,11 @@ def term_verdicts(
     expressions = [term.expression for term in terms]
     own = on_own_inputs(expressions, sample)
     rows = standardized_derivatives(expressions, own, own.scales())
-    used = np.isfinite(rows).all(axis=(0, 1))
+    used = np.asarray(np.isfinite(rows).all(axis=(0, 1)))
     columns = rows[:, 0, used]
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), _is_resolved(rows[:, :, used])
+    resting, is_resolved = _resting_rows(columns), are_resolved(expressions, own.rows(used))
     if y is None:
         with np.errstate(over="ignore"):
             prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
@@ -284,21 +283,6 @@ def _resting_rows(columns: FloatArray) -> FloatArray:
     fourth = np.asarray(np.square(square).sum(axis=1))
     resting = square.sum(axis=1) ** 2 / np.where(fourth > 0.0, fourth, 1.0)
     return np.where(fourth > 0.0, resting, float(columns.shape[1]))
-
-
-def _is_resolved(rows: FloatArray) -> npt.NDArray[np.bool_]:
-    """Whether the rows are close enough for a term's slopes: rms slope × range / n against its spread.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (m, 1 + d, n)
-        Values, and slopes along standardized inputs, all finite.
-    """
-    peak = np.abs(rows).max(axis=(1, 2), initial=0.0)[:, None, None]
-    unit = rows / np.where(peak == 0.0, 1.0, peak)
-    spread = unit[:, 0].std(axis=1)
-    slope = np.sqrt(np.mean(np.square(unit[:, 1:]).sum(axis=1), axis=1))
-    return np.asarray(slope * math.sqrt(12.0) / rows.shape[2] <= RESOLVED * spread)
 
 
 def constant_bits(terms: Sequence[Expression], sample: Sample, fit: TermFit) -> FloatArray:
