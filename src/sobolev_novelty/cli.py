@@ -278,7 +278,9 @@ def fit(
     evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
     complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
     operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
-    select: Annotated[str, typer.Option(help="Rule of choice: score, distinct, validation or one-se.")] = "score",
+    select: Annotated[
+        str, typer.Option(help="Rule of choice: price, score, distinct, validation or one-se.")
+    ] = "price",
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,

@@ -58,7 +58,7 @@ class FitRequest:
     features: tuple[str, ...] | None = None
     seconds: float = 60.0
     max_complexity: int | None = None
-    select: str = "score"
+    select: str = "price"
 
 
 @dataclass(slots=True)

@@ -169,9 +169,9 @@ class Workspace:
 
     def start_fit(self, question: Question, options: Mapping[str, Any]) -> None:
         """Search for an equation, with ``seconds``, ``max_complexity`` and ``select`` of ``options``."""
-        from sobolev_novelty.search.choice import check_select
+        from sobolev_novelty.search.choose.choice import check_select
 
-        select = options.get("select") or "score"
+        select = options.get("select") or "price"
         check_select(select)
         with self._work:
             table = self._table()

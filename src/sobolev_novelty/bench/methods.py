@@ -107,7 +107,9 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
         inspect.signature(function).bind(None, None, seed=0, budget=1.0, **options)
         engine, _, signal = name.partition("+")
         if engine in engine_names():
-            _regressor(engine, signal == "novelty", seed=0, budget=1.0, **options)
+            _regressor(
+                engine, signal == "novelty", seed=0, budget=1.0, **{k: v for k, v in options.items() if k != "table"}
+            )
     except (TypeError, ValueError) as error:
         given = ", ".join(f"{key}={value!r}" for key, value in options.items())
         raise ParameterError(f"The method '{name}' cannot be called with {given}: {str(error).rstrip('.')}.") from error
@@ -182,13 +184,34 @@ def _regressor(
 
 
 def _search(engine: str, *, novelty: bool) -> Method:
-    def run(X: FloatArray, y: FloatArray, *, seed: int, budget: float, **options: Any) -> MethodResult:
+    def run(
+        X: FloatArray, y: FloatArray, *, seed: int, budget: float, table: bool = False, **options: Any
+    ) -> MethodResult:
         model = _regressor(engine, novelty, seed=seed, budget=budget, **options).fit(X, y)
-        extra = {"stop_reason": str(getattr(model, "stop_reason_", ""))}
+        extra: dict[str, Any] = {"stop_reason": str(getattr(model, "stop_reason_", ""))}
+        if table:
+            extra |= _table(model)
         return MethodResult(model.expression_, model.n_evaluations_, model.n_novelty_calls_, extra)
 
     run.__doc__ = f"The engine '{engine}', {'with' if novelty else 'without'} the Sobolev signal."
     return run
+
+
+#: Rows of the choice that are stored.
+MAX_STORED = 60
+
+
+def _table(model: SymbolicRegressor) -> dict[str, Any]:
+    """What a later look at a choice needs: the front, everything that was priced, and the noise that was found."""
+    priced = model.choice_.head(MAX_STORED)
+    columns = ("structure", "numbers", "rows", "findings")
+    return {
+        "front": [str(e) for e in model.equations_["expression"]],
+        "front_loss": [float(loss) for loss in model.equations_["loss"]],
+        "priced": [str(e) for e in priced["expression"]],
+        "nats": {name: [round(float(v), 3) for v in priced[name]] for name in columns},
+        "noise": model.noise_,
+    }
 
 
 def _engine_methods() -> dict[str, Method]:

@@ -57,7 +57,7 @@ class Noise:
         return self.power == 0.0
 
     def heights(self, values: FloatArray) -> FloatArray:
-        """h where an equation has these values.
+        """H where an equation has these values.
 
         Examples
         --------
@@ -69,7 +69,7 @@ class Noise:
         return np.asarray(np.maximum(np.abs(values), self.floor) ** self.power)
 
     def weights(self, values: FloatArray, given: FloatArray | None = None) -> FloatArray | None:
-        """Weights of rows in a fit near an equation with these values: 1/h², with mean 1, times those that are given."""
+        """Weights for a fit near an equation with these values: 1/h² times those that are given, with mean 1."""
         if self.is_constant:
             return given
         w = self.heights(values) ** -2.0

@@ -28,6 +28,20 @@ def n_numbers(expression: Expression) -> int:
     return sum(not _is_part_of_form(c) for c in expression.constants)
 
 
+def interpolates(expression: Expression, n_rows: int) -> bool:
+    """Whether an equation has a number for every row: no row is left that could speak for it.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> line = parse("1.5*x + 0.25")
+    >>> interpolates(line, 2), interpolates(line, 3)
+    (True, False)
+    """
+    # A number needs a node to be joined by, so most tables need no count.
+    return expression.complexity >= 2 * n_rows - 1 and n_numbers(expression) >= n_rows
+
+
 def n_free_numbers(expression: Expression) -> int:
     """Those of them that only the rows could have said: no simple ones.
 

@@ -25,9 +25,9 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.price.description import quick_nats_of
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
-from sobolev_novelty.search.chance import description_of
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.natural_units import NaturalUnits
@@ -280,8 +280,8 @@ class Candidate:
         return choice_rank(self.nmse, self.score)
 
     def nats(self, n_rows: int, n_inputs: int) -> float:
-        """Length of the description of the rows by this candidate; see :mod:`sobolev_novelty.search.chance`."""
-        return description_of(self.expression, self.nmse, self.complexity, n_rows, n_inputs)
+        """The price of this candidate as far as a search knows it; see :mod:`sobolev_novelty.price`."""
+        return quick_nats_of(self.expression, self.nmse, self.complexity, n_rows, n_inputs)
 
     @property
     def reward(self) -> float:

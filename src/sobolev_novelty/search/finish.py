@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import math
 from collections.abc import Collection, Sequence
@@ -11,27 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import respelled, writable
 from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
-from sobolev_novelty.scoring import base_score, merged_rows
-from sobolev_novelty.search.choice import FEW_ROWS, TRUSTED_NMSE
+from sobolev_novelty.scoring import base_score, merged_rows, nmse
+from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced
+from sobolev_novelty.search.choose.plain import plain_equations
+from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import Control
+from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.engine import Candidate, Deadline
-from sobolev_novelty.search.final_fit import polished, relative_error
-from sobolev_novelty.search.fits import Fitter
-from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.front import ParetoFront, distinct
+from sobolev_novelty.search.final_fit import polished
 from sobolev_novelty.search.loss import Rating
 from sobolev_novelty.search.loss_fit import predictions, refined
 from sobolev_novelty.search.preparation import Prepared
-from sobolev_novelty.search.simple_constants import with_simple_constants
 from sobolev_novelty.search.units import ToUser
 
 if TYPE_CHECKING:
@@ -39,18 +35,12 @@ if TYPE_CHECKING:
 
 #: Seconds of a time budget that are kept for the choice, and for each row where constants are polished on all rows;
 #: no more than these shares of the budget.
-CHOICE_SECONDS, CHOICE_SECONDS_PER_ROW, CHOICE_SHARE = 0.25, 1e-4, 0.1
+CHOICE_SECONDS, CHOICE_SECONDS_PER_ROW, CHOICE_SHARE = 0.5, 3e-4, 0.1
 SECONDS_PER_ROW, POLISH_SHARE = 8e-5, 0.25
-#: Seconds for each row that simple constants of one equation take, about.
-SIMPLE_SECONDS_PER_ROW = 4e-6
-#: Rows up to which more than the front is fitted to all rows, in how many steps, and how many of them are kept.
-MAX_CONTENDED_ROWS = 50_000
-CONTEST_STEPS, N_CONTENDERS = 3, 40
-#: Equations with the shortest descriptions that may be chosen although another is as short and fits better. Of a law
-#: whose numbers are still free there are often ten imitations that describe the rows as well; not when they are one.
-N_DESCRIBED = 20
-#: Share of the time that is left for simple numbers; the rest is for the choice.
-SIMPLE_SHARE = 0.6
+#: Rows that decide: of more a part as large says as much about the form.
+MAX_DECIDING_ROWS = 10_000
+#: Equations that are shown beside the front, at most.
+MAX_SHOWN = 60
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
 #: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
@@ -122,6 +112,10 @@ class TrainingTable:
         In the user's names.
     as_found : bool
         Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.engine.Engine`.
+    is_known : bool
+        Whether the weights are one over the square of each row's standard deviation.
+    x_sigma : ndarray of shape (n_features,), optional
+        Standard deviations of the inputs' own errors.
     rating : Rating, optional
         Of a loss other than squared errors.
     """
@@ -134,6 +128,8 @@ class TrainingTable:
     is_complete: bool
     control: Control = field(default_factory=Control)
     as_found: bool = False
+    is_known: bool = False
+    x_sigma: FloatArray | None = None
     rating: Rating | None = field(init=False)
 
     def __post_init__(self) -> None:
@@ -141,126 +137,75 @@ class TrainingTable:
         is_plain = loss.is_squared or np.ptp(self.y) == 0.0
         object.__setattr__(self, "rating", None if is_plain else Rating.of(loss, self.y, self.weights))
 
-    @property
-    def variance(self) -> float:
-        """That of the target."""
-        centre = np.average(self.y, weights=self.weights)
-        return float(np.average((self.y - centre) ** 2, weights=self.weights))
+    def deciding(self) -> Rows:
+        """The rows that decide, each once, in an order of their own."""
+        X, y, w = merged_rows(self.X, self.y, self.weights)
+        level = math.sqrt(len(y) / np.sum(self.weights)) if self.is_known and self.weights is not None else None
+        if len(y) > MAX_DECIDING_ROWS:
+            some = np.unique(np.linspace(0, len(y) - 1, MAX_DECIDING_ROWS).astype(np.intp))
+            X, y, w = X[some], y[some], None if w is None else w[some]
+        return Rows(X, y, w, self.names, self.control.loss, level, self.x_sigma).ordered
 
-    def rated(self, expression: Expression, deadline: Deadline, nmse: float | None = None) -> Candidate:
-        """The candidate on all rows, its constants polished as far as the time allows.
+    def choice(
+        self,
+        found: Sequence[Candidate],
+        written: ToUser,
+        *,
+        operators: Collection[str],
+        max_complexity: int,
+        dimensions: Dimensions | None,
+        noise: str,
+        deadline: Deadline,
+    ) -> Choice:
+        """What was found, in the user's names and units, and what nobody searched for, by price."""
+        rows, sample = self.deciding(), Sample(np.ascontiguousarray(self.X.T), self.names)
 
-        An equation that comes when the time is over keeps the error it has on the rows of the search, if it has one.
-        """
-        if nmse is None or not (self.is_complete or deadline.is_over):
-            if self.rating is None:
-                rows = self.X, self.y, self.weights, self.names
-                expression, nmse = polished(expression, *rows, deadline=deadline)
-            else:
-                expression, nmse = refined(expression, self.X, self.names, self.rating, deadline)
-        return self._candidate(expression, expression, nmse)
+        def allowed(e: Expression) -> bool:
+            makes_sense = dimensions is None or not e.variables or dimensions.allows(e)
+            is_short = self.control.complexity(e) <= max_complexity or not e.variables
+            return makes_sense and is_short and (not e.variables or self.control.allows(e, sample))
 
-    def _candidate(self, form: Expression, expression: Expression, nmse: float) -> Candidate:
+        shaped = writable(lambda c: self.control.shaped(written(c.expression)), found)
+        plain = plain_equations(rows, max_complexity, () if self.as_found else operators)
+        candidates = [e for e in dict.fromkeys([*shaped, *plain]) if e is not None and allowed(e)]
+        is_fitted = self.is_complete and len(rows.y) == self.n_rows
+        chooser = Chooser(
+            rows, allowed, self.control.complexity, deadline, is_fixed=self.as_found, is_fitted=is_fitted,
+            is_free=self.control.template is None,
+        )  # fmt: skip
+        return chooser.choice(candidates, noise)
+
+    def polished(self, choice: Choice, priced: Priced, deadline: Deadline) -> Expression:
+        """An equation with its constants fitted to all rows, where only some of them decided."""
+        if self.as_found or (self.is_complete and len(choice.rows.y) == self.n_rows) or deadline.is_over:
+            return priced.expression
+        if self.rating is not None:
+            return refined(priced.expression, self.X, self.names, self.rating, deadline)[0]
+        values = predictions(priced.expression, self.X, self.names)
+        weights = self.weights_at(choice, priced.expression, values)
+        return polished(priced.expression, self.X, self.y, weights, self.names, deadline=deadline)[0]
+
+    def weights_at(self, choice: Choice, expression: Expression, values: FloatArray) -> FloatArray | None:
+        """Weights of all rows under the noise at an equation with these values."""
+        own = None if self.weights is None else self.weights / self.weights.mean()
+        rows = Rows(self.X, self.y, own, self.names, self.control.loss, choice.rows.level, self.x_sigma)
+        return rows.weights_at(expression, values, choice.noise)
+
+    def shown(self, expression: Expression, weights: FloatArray | None) -> Candidate:
+        """An equation with its error on all rows under the weights of the noise."""
+        values = predictions(expression, self.X, self.names)
+        error = nmse(self.y, values, weights) if self.rating is None else self.rating.error(values)
         cost = self.control.complexity(expression)
-        score = base_score(nmse, cost, self.n_rows)
-        return Candidate(form, expression, nmse, score, cost if self.control.costs else None)
+        return Candidate(
+            expression, expression, error, base_score(error, cost, self.n_rows), cost if self.control.costs else None
+        )
 
-    def allows(self, candidate: Candidate, max_complexity: int) -> bool:
-        """Whether an equation may come back."""
-        sample = Sample(np.ascontiguousarray(self.X.T), self.names)
-        return candidate.complexity <= max_complexity and self.control.allows(candidate.expression, sample)
-
-    def mean_loss(self, candidate: Candidate) -> float:
+    def mean_loss(self, candidate: Candidate, weights: FloatArray | None) -> float:
         """The loss of an equation, in its own units."""
         if self.rating is None:
-            return candidate.nmse * self.variance
+            centre = np.average(self.y, weights=weights)
+            return candidate.nmse * float(np.average((self.y - centre) ** 2, weights=weights))
         return self.rating.mean(predictions(candidate.expression, self.X, self.names))
-
-    def rated_front(
-        self,
-        front: Sequence[Candidate],
-        others: Sequence[Candidate],
-        written: ToUser,
-        max_complexity: int,
-        deadline: Deadline,
-    ) -> list[Candidate]:
-        """The front in the user's names and units, simplest first, without what has outgrown the limit there.
-
-        The best are polished first. On enough rows for descriptions to be compared, other fits come in too: simple
-        numbers make some of them shorter, and all rows may tell apart what some could not.
-        """
-        ranked = sorted(front, key=lambda candidate: candidate.rank, reverse=True)
-        found = [self._rated_in_words(c, written, deadline) for c in ranked]
-        is_settled = self.as_found or self.n_rows < FEW_ROWS or any(c.nmse < TRUSTED_NMSE for c in front)
-        # What has the error of an equation of the front is that equation in other words.
-        fresh = [c for c in distinct([*front, *others], len(front) + len(others)) if c not in set(front)]
-        found += [] if is_settled else self._contenders(fresh if self.is_complete else others, written, deadline)
-        allowed = [c for c in found if c is not None and self.allows(c, max_complexity)]
-        best = [*ParetoFront().including_all(allowed), *sorted(allowed, key=self._nats)[:N_DESCRIBED]]
-        return sorted(dict.fromkeys(best), key=lambda c: c.complexity)
-
-    def _contenders(self, others: Sequence[Candidate], written: ToUser, deadline: Deadline) -> list[Candidate]:
-        """Of the other fits those that describe all rows best; what saw only some is fitted to all, in a few steps."""
-        if self.rating is not None or len(self.y) > MAX_CONTENDED_ROWS or deadline.is_over:
-            return []
-        if self.is_complete:
-            rated = writable(lambda c: self._rated_in_words(c, written, deadline), others)
-            return sorted(rated, key=self._nats)[:N_CONTENDERS]
-        shaped = writable(lambda c: self.control.shaped(written(c.expression)), others)
-        weight = len(self.y) if self.weights is None else float(np.sum(self.weights))
-        fitter = Fitter(np.ascontiguousarray(self.X.T), self.names, self.y, self.weights, weight * self.variance)
-        with np.errstate(all="ignore"):
-            fits = fitter.fit([split_form(e) for e in dict.fromkeys(shaped)], CONTEST_STEPS)
-        found: list[Candidate] = []
-        for fit in (fit for fit in fits if math.isfinite(fit.nmse)):
-            with contextlib.suppress(ExpressionError):  # a number that no float can hold
-                expression = assemble(fit.terms, fit.coefficients.tolist())
-                found.append(self._candidate(expression, expression, fit.nmse))
-        return distinct(sorted(found, key=self._nats), N_CONTENDERS)
-
-    def _nats(self, candidate: Candidate) -> float:
-        return candidate.nats(self.n_rows, self.X.shape[1])
-
-    def _rated_in_words(self, candidate: Candidate, written: ToUser, deadline: Deadline) -> Candidate | None:
-        shaped = self.control.shaped(written(candidate.expression))
-        return None if shaped is None else self.rated(shaped, deadline, candidate.nmse)
-
-    def rated_plain(self, plain: Sequence[Expression], max_complexity: int, deadline: Deadline) -> list[Candidate]:
-        """The equations that nobody searched for, where they are allowed; a constant always is."""
-        shaped = [
-            e if not e.variables else self.control.shaped(e) for e in plain if not (self.as_found and e.variables)
-        ]
-        found = [self.rated(e, deadline) for e in shaped if e is not None]
-        return [c for c in found if not c.expression.variables or self.allows(c, max_complexity)]
-
-    def rerated(self, candidate: Candidate, expression: Expression) -> Candidate:
-        """The candidate with another expression of its form, as it stands."""
-        if expression == candidate.expression:
-            return candidate
-        nmse = relative_error(expression, self.X, self.y, self.weights, self.names)
-        return self._candidate(candidate.form, expression, nmse)
-
-    def with_simple_constants(
-        self, candidates: Sequence[Candidate], max_complexity: int, deadline: Deadline
-    ) -> list[Candidate]:
-        """The candidates with simple numbers where the rows allow them, the best first, as far as the time goes.
-
-        The intervals that decide are those of least squares: another loss leaves the constants as they were fitted.
-        """
-        if self.rating is not None or self.as_found:
-            return list(candidates)
-        found, deadline = {}, deadline.sooner(SIMPLE_SHARE)
-        # A row given twice is one row, and the order of rows must not matter to the last digit.
-        rows = (*merged_rows(self.X, self.y, self.weights), self.names)
-        for candidate in sorted(candidates, key=self._nats):
-            if deadline.remaining <= SIMPLE_SECONDS_PER_ROW * len(self.y):
-                break
-            simple = with_simple_constants(candidate.expression, *rows, deadline=deadline)
-            if simple != candidate.expression:
-                shaped = self._candidate(candidate.form, simple, relative_error(simple, *rows))
-                if math.isfinite(shaped.nmse) and self.allows(shaped, max_complexity):
-                    found[candidate] = shaped
-        return [found.get(candidate, candidate) for candidate in candidates]
 
     def as_written(
         self, candidate: Candidate, operators: Collection[str], max_complexity: int, deadline: Deadline | None = None
@@ -286,9 +231,12 @@ class TrainingTable:
             found = respelled(spelling, allowed)
             if found is None or not agrees(found):
                 continue
-            written = self._candidate(candidate.form, found, candidate.nmse)
-            is_dearer = written.cost is not None and written.complexity > candidate.complexity
-            if self.allows(written, max_complexity) and not is_dearer:
+            cost = self.control.complexity(found)
+            score = base_score(candidate.nmse, cost, self.n_rows)
+            written = Candidate(candidate.form, found, candidate.nmse, score, cost if self.control.costs else None)
+            is_dearer = written.cost is not None and cost > candidate.complexity
+            sample = Sample(np.ascontiguousarray(self.X.T), self.names)
+            if cost <= max_complexity and self.control.allows(found, sample) and not is_dearer:
                 return written
         return candidate
 
@@ -299,7 +247,9 @@ def load_tables() -> None:
     importlib.import_module("sobolev_novelty.render.equation_table")
 
 
-def equation_rows(front: Sequence[Candidate], data: TrainingTable, sample: FloatArray) -> pd.DataFrame:
+def equation_rows(
+    front: Sequence[Candidate], data: TrainingTable, sample: FloatArray, weights: FloatArray | None
+) -> pd.DataFrame:
     """The columns of ``equations_``, one row for each candidate; novelties are those on the rows of the search."""
     import pandas as pd
 
@@ -310,7 +260,7 @@ def equation_rows(front: Sequence[Candidate], data: TrainingTable, sample: Float
         rows.append(
             {
                 "complexity": candidate.complexity,
-                "loss": data.mean_loss(candidate),
+                "loss": data.mean_loss(candidate, weights),
                 "score": candidate.score,
                 "min_novelty": float(np.min(own.nu)) if known else math.nan,
                 "mean_novelty": float(np.mean(own.nu)) if known else math.nan,

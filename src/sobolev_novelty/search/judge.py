@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.price.numbers import interpolates
 from sobolev_novelty.scoring import base_score
-from sobolev_novelty.search.chance import interpolates
 from sobolev_novelty.search.engine import Candidate, Problem
 from sobolev_novelty.search.fits import Fitted
 from sobolev_novelty.search.front import ParetoFront

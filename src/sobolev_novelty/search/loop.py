@@ -19,8 +19,9 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.price.description import quick_nats
+from sobolev_novelty.price.numbers import free_nats, n_numbers
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.chance import description, n_numbers
 from sobolev_novelty.search.collector import rare_collections
 from sobolev_novelty.search.engine import CLOCKS, Candidate, Deadline, Engine, GoesOn, Problem, S
 from sobolev_novelty.search.fits import Fitted, Fitter, clean_up
@@ -373,10 +374,10 @@ class _Search:
     def leaders(self) -> tuple[Candidate, ...]:
         """The best of all fits by their score, and by the length of their description; best score first."""
         fits, (d, n) = list(self.fits.values()), self.fitter.X.shape
-        per_number = 0.5 * math.log(max(n, 2))
+        per_number = free_nats(n)
         by_score = heapq.nlargest(N_LOOKED_AT, fits, key=lambda c: c.rank)
-        by_length = heapq.nsmallest(N_LOOKED_AT, fits, key=lambda c: description(c.nmse, c.complexity, 0.0, n, d))
-        by_length.sort(key=lambda c: description(c.nmse, c.complexity, per_number * n_numbers(c.expression), n, d))
+        by_length = heapq.nsmallest(N_LOOKED_AT, fits, key=lambda c: quick_nats(c.nmse, c.complexity, 0.0, n, d))
+        by_length.sort(key=lambda c: quick_nats(c.nmse, c.complexity, per_number * n_numbers(c.expression), n, d))
         best = distinct([*distinct(by_score, N_LEADERS), *distinct(by_length, N_CONTENDERS)], N_LEADERS + N_CONTENDERS)
         return tuple(sorted(best, key=lambda candidate: candidate.rank, reverse=True))
 

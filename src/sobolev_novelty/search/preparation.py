@@ -8,6 +8,7 @@ a row given twice are then the same problem, and the order of the rows does not 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -193,6 +194,39 @@ def checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
     if (weights < 0.0).any() or not (weights > 0.0).any():
         raise ParameterError("'sample_weight' must not be negative, and not all zero.")
     return weights
+
+
+def row_weights(
+    X: FloatArray, sample_weight: Any, sigma: Any, x_sigma: Any
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Weights of the rows, and the errors of the inputs, from what the user knows of the noise.
+
+    Examples
+    --------
+    >>> row_weights(np.ones((2, 1)), None, [0.5, 1.0], 0.1)
+    (array([4., 1.]), array([0.1]))
+    """
+    n, d = X.shape
+    if sigma is None:
+        if x_sigma is not None:
+            raise ParameterError("'x_sigma' needs 'sigma', the standard deviation of the target's own noise. Got None.")
+        return (None if sample_weight is None else checked_weights(sample_weight, X)), None
+    if sample_weight is not None:
+        raise ParameterError("'sigma' says what each row is worth: leave out 'sample_weight', or give it alone.")
+    own = _positive(sigma, n, "sigma", "one for each row")
+    return own**-2.0, None if x_sigma is None else _positive(x_sigma, d, "x_sigma", "one for each input", least=0.0)
+
+
+def _positive(values: Any, n: int, name: str, what: str, least: float = math.ulp(0.0)) -> FloatArray:
+    try:
+        found = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
+    except (TypeError, ValueError):
+        raise ParameterError(f"'{name}' must be a number or {what}, {n}. Got {np.shape(values)}.") from None
+    if not (np.isfinite(found) & (found >= least)).all():
+        raise ParameterError(
+            f"'{name}' must be positive and finite. Got {float(found.min()):g} to {float(found.max()):g}."
+        )
+    return np.array(found)
 
 
 def chosen_columns(

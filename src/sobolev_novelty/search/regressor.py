@@ -20,11 +20,15 @@ from sobolev_novelty.digits import DEFAULT_DIGITS
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.price.noise import kinds_to_try
 from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
+from sobolev_novelty.search.alike_inputs import alike_inputs
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choice import Rule, baselines, by_rank, check_select, chosen_index, steady
+from sobolev_novelty.search.choose.choice import Choice, Rule, by_callable, by_rule, check_select
+from sobolev_novelty.search.choose.rivals import rivals
+from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
@@ -41,15 +45,15 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
 from sobolev_novelty.search.front import ParetoFront, undominated
-from sobolev_novelty.search.loop import N_LEADERS, Budget, Callback, SearchResult, within
+from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
-from sobolev_novelty.search.preparation import Prepared, checked_weights, prepare, refuse_several_targets, with_units
+from sobolev_novelty.search.loss_fit import predictions
+from sobolev_novelty.search.outside import warn_outside
+from sobolev_novelty.search.preparation import Prepared, prepare, refuse_several_targets, row_weights, with_units
 from sobolev_novelty.search.registry import engine_named
-from sobolev_novelty.search.rivals import alike_inputs, rivals
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.template_engine import template_engine
-from sobolev_novelty.search.validation import Rows, warn_outside
 from sobolev_novelty.search.verdicts import term_verdicts
 
 if TYPE_CHECKING:
@@ -100,12 +104,18 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         best fits join a search that has found no exact one in its first fifth; they take another fifth at most. Or a
         source, such as :class:`~sobolev_novelty.igsr.chat.ChatProposer`, which is asked for some at the beginning,
         within the budget's time.
-    select : {"score", "distinct", "validation", "one-se"} or callable
-        Which equation of the front is chosen (docs/search.md): the simplest exact fit or else the best
-        accuracy–complexity score; the best score among equations whose terms are all distinct (ν > τ); the lowest
-        cross-validated error; the simplest within one standard error of it. Equations with a certain pole within the
-        range of the inputs are passed over. A callable gets ``equations_`` and returns the index of a row; poles are
-        then its own affair.
+    select : {"price", "score", "distinct", "validation", "one-se"} or callable
+        Which equation is chosen (docs/choice.md): the one with the lowest price; the simplest exact fit or else the
+        best accuracy–complexity score, as in the paper; the cheapest whose terms are all distinct (ν > τ); the lowest
+        cross-validated error; the simplest within one standard error of it. A callable gets ``equations_`` and returns
+        the index of a row.
+    noise : {"auto", "constant", "relative", "counts", "power"}
+        How the noise of the target goes with its value: not at all, as the value, as its root, or as a power that is
+        found. ``auto`` takes the kind under which the rows cost least.
+    sigma : float or array of shape (n_samples,), optional
+        Standard deviation of the noise of each row, where you know it.
+    x_sigma : float or array of shape (n_features,), optional
+        Standard deviations of the errors of the inputs, beside ``sigma``.
     units : mapping of str to str, optional
         Physical units of the columns, ``{"m": "kg", "v": "m/s"}``; a column that is missing is a pure number. Equations
         whose units make no sense, such as ``exp(m)``, are not tried.
@@ -133,14 +143,18 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The chosen equation, in the names of the columns.
     equations_ : DataFrame
         The front, simplest first: complexity, loss (its mean over the rows), score (R_base), min_novelty, mean_novelty,
-        expression, chosen. On few rows the straight line or the constant is added where it is chosen.
+        expression, chosen.
     verdicts_ : DataFrame
         What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
         with the 95 % interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the
         model.
+    choice_ : DataFrame
+        Every equation that took part in the choice, the cheapest first: nats of its structure, numbers, rows and of
+        what was found against it, and how far it is behind the chosen one.
+    reason_, noise_ : str
+        Why this equation was chosen, and what the noise is, in a sentence each.
     rivals_ : DataFrame
-        The chosen equation and those that the training rows cannot tell from it: held-out error within one standard
-        error, other predictions. Looked for on first use among the front and the best other fits.
+        The chosen equation and the different functions within five nats of it; none is an answer.
     alike_inputs_ : tuple of str
         A sentence for each set of inputs that the training rows cannot tell apart: one a function of the other, or all
         on a curve.
@@ -177,7 +191,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         loss: str | LossFunction = "squared",
         template: str | None = None,
         guesses: Sequence[Any] | str | GuessSource | None = None,
-        select: str | Rule = "score",
+        select: str | Rule = "price",
+        noise: str = "auto",
+        sigma: Any = None,
+        x_sigma: Any = None,
         units: Mapping[str, str] | None = None,
         y_units: str | None = None,
         constant_units: bool = True,
@@ -202,6 +219,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.template = template
         self.guesses = guesses
         self.select = select
+        self.noise = noise
+        self.sigma = sigma
+        self.x_sigma = x_sigma
         self.units = units
         self.y_units = y_units
         self.constant_units = constant_units
@@ -257,7 +277,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         previous = list(self.equations_["expression"]) if self.warm_start and hasattr(self, "equations_") else []
         X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
         y = np.asarray(y, dtype=np.float64)
-        weights = None if sample_weight is None else checked_weights(sample_weight, X)
+        kinds_to_try(self.noise, y)  # refuses what is no kind of noise, before a search is spent on it
+        weights, x_sigma = row_weights(X, sample_weight, self.sigma, self.x_sigma)
         memory = self._remembered(X, y, weights)
         if memory.state is None:
             prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
@@ -286,7 +307,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=told)
         self.counts_ = counts | result.counts
         rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
-        table = TrainingTable(*rows, self._control(), self._engine().as_found)
+        table = TrainingTable(*rows, self._control(), self._engine().as_found, self.sigma is not None, x_sigma)
         self._store(result, table, prepared, problem, clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
@@ -384,15 +405,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def rivals_(self) -> pd.DataFrame:
-        """Equations of equal standing on the training rows; see the class."""
+        """Different functions that come close to the chosen equation; see the class."""
         from sobolev_novelty.render.equation_table import EquationTable
 
-        X, y, weights = self._rows(None, None)
+        self._rows(None, None)
         if self._rivals_ is None:
-            rows = Rows(X, y, weights, self._names(), self._ranges_)
-            leaders = (e for e in map(self._written_, self._leaders_) if self._control().allows(e, rows.sample))
-            others = [*self.equations_["expression"], *leaders]
-            self._rivals_ = EquationTable(rivals(self.expression_, others, rows, self._control().complexity))
+            self._rivals_ = EquationTable(rivals(self._choice_))
         return self._rivals_
 
     @property
@@ -547,45 +565,51 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         from sobolev_novelty.render.equation_table import EquationTable
 
-        limit = problem.max_complexity
-        own, others = result.front.candidates, result.leaders
-        candidates = data.rated_front(own, others, problem.user.written, limit, clock.polish)
+        words = problem.operators if self.template is None else ()
+        choice = data.choice(
+            [*result.front.candidates, *result.leaders], problem.user.written, operators=words,
+            max_complexity=problem.max_complexity, dimensions=self._dimensions(), noise=self.noise,
+            deadline=clock.polish,
+        )  # fmt: skip
+        if not callable(self.select):
+            choice.chosen = by_rule(choice, "score" if data.as_found else self.select)
         self._sample_ = prepared.table(self.n_features_in_)
-        self._target_, self._weights_ = prepared.y, prepared.weights
+        self._target_ = prepared.y
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
-        rows = Rows(self._sample_, prepared.y, prepared.weights, data.names, self._ranges_, data.control.loss)
-        words = problem.operators if self.template is None else ()
-        lines = baselines(rows, limit, words, self._dimensions())
-        plain = [data.rerated(c, steady(c.expression, rows)) for c in data.rated_plain(lines, limit, clock.polish)]
-        simple = data.with_simple_constants(candidates, limit, clock.choice)
-        front = ParetoFront().including_all([*simple, *plain])
-        pool = list(front)
-        if not callable(self.select):
-            known = {candidate.expression for candidate in pool}
-            pool += [candidate for candidate in [*simple, *plain] if candidate.expression not in known]
-        table = equation_rows(pool, data, self._sample_)
-        rule = by_rank(pool) if data.as_found and not callable(self.select) else self.select
-        counts = {
-            "n_rows": data.n_rows,
-            "n_tried": result.n_evaluations,
-            "longest": max([0, *(c.complexity for c in own)]),
-        }
-        index = chosen_index(pool, table, rows, rule, baselines=plain, deadline=clock.choice, **counts)
-        chosen = pool[index]
-        kept = sorted((c for c in pool if c in front or c is chosen), key=lambda c: (c is not chosen, -c.score))
-        words, end = problem.written_operators, clock.choice
-        written = [c if k and end.is_over else data.as_written(c, words, limit, end) for k, c in enumerate(kept)]
-        order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
-        rows_of = {id(c): i for i, c in enumerate(pool)}
-        shown = table.iloc[[rows_of[id(kept[i])] for i in order]].reset_index(drop=True)
-        for column in ("complexity", "score", "expression"):
-            shown[column] = [getattr(written[i], column) for i in order]
-        self.equations_ = EquationTable(shown)
-        self.choose(order.index(0))
-        self._leaders_, self._written_ = [c.expression for c in result.leaders[:N_LEADERS]], problem.user.written
+        self._show(choice, data, problem, clock)
+        values = predictions(self.expression_, self._sample_, data.names)
+        is_known = bool(np.isfinite(values).all())
+        self._weights_ = choice.noise.weights(values, prepared.weights) if is_known else prepared.weights
+        self._choice_, self.choice_ = choice, EquationTable(choice.frame())
+        self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
         self.stop_reason_, self.seconds_ = result.stop_reason, result.seconds
+
+    def _show(self, choice: Choice, data: TrainingTable, problem: Problem, clock: Clock) -> None:
+        """Write ``equations_``: the front of size and error, and the chosen equation."""
+        from sobolev_novelty.render.equation_table import EquationTable
+
+        values = predictions(choice.chosen.expression, data.X, data.names)
+        weights = data.weights_at(choice, choice.chosen.expression, values)
+        shown = [data.shown(data.polished(choice, p, clock.choice), weights) for p in choice.on_front()]
+        words, end = problem.written_operators, clock.choice
+        written = [
+            c if k and end.is_over else data.as_written(c, words, problem.max_complexity, end)
+            for k, c in enumerate(shown)
+        ]
+        if callable(self.select):
+            order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
+            table = equation_rows([written[i] for i in order], data, self._sample_, weights)
+            index = by_callable(self.select, table)
+        else:
+            kept = undominated(written)
+            beaten = [i for i in kept if i and not _dominates(written[i], written[0])]
+            order = sorted([0, *beaten], key=lambda i: (written[i].complexity, -written[i].nmse))
+            table = equation_rows([written[i] for i in order], data, self._sample_, weights)
+            index = order.index(0)
+        self.equations_ = EquationTable(table)
+        self.choose(index)
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)
@@ -595,6 +619,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"'index' must be a row of equations_, 0 to {len(self.equations_) - 1}. Got {index}.")
         expression: Expression = self.equations_["expression"].iloc[index]
         return expression
+
+
+def _dominates(one: Candidate, other: Candidate) -> bool:
+    """Whether an equation is no longer and no worse than another."""
+    return one.complexity <= other.complexity and one.nmse <= other.nmse
 
 
 __all__ = ["DEFAULT_BUDGET", "Budget", "SobolevGuidance", "SymbolicRegressor"]

@@ -28,6 +28,8 @@ from sobolev_novelty.constants import Parametrised, parametrised
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.price.numbers import precision_nats
+from sobolev_novelty.price.structure import form_nats
 from sobolev_novelty.profiles import BoolArray, Estimate, Model, best_fit, refit
 from sobolev_novelty.search.engine import Deadline
 
@@ -37,12 +39,6 @@ CLEAR_GAIN = 1.0
 POINTING = 1.0
 #: Standard errors from the estimate beyond which no number is tried.
 FARTHEST = 3.0
-#: The same for 0, where nodes are saved as well.
-FARTHEST_ZERO = 5.0
-#: Nats of a node that is no longer there, for each of which a search chooses among some operators and inputs.
-NATS_PER_NODE = 1.0
-#: Equations fitted to more rows stay as they are: it would take too long.
-MAX_ROWS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +94,6 @@ def with_simple_constants(
     >>> str(found)[:22], round(found.constants[-1], 2)
     ('0.5*(x0*(1 + cos(x1)))', 0.74)
     """
-    if len(y) > MAX_ROWS:
-        return expression
     expression = _with_small_phases(expression)
     root = None if weights is None else np.sqrt(weights)
     rows = _Rows(np.ascontiguousarray(X.T), y if root is None else y * root, root, names)
@@ -190,13 +184,14 @@ class _Fit:
             value = float(self.theta[place])
             if not 0.0 < error < math.inf or not math.isfinite(value) or value == 0.0:
                 continue
-            price = max(math.log(abs(value) / error) - 0.5 * math.log(3.0), 0.0)
+            price = precision_nats(value, error)
             uncertain.append((place, value, error, price))
             tried = [(v, price - cost) for v, cost in simple_numbers(value, FARTHEST * error)]
             again = [math.copysign(number, value) for number in settled if number > 0.0]
             tried += [(v, price - POINTING - math.log(len(again))) for v in again if abs(v - value) <= FARTHEST * error]
-            if abs(value) <= FARTHEST_ZERO * error:
-                tried.append((0.0, price + NATS_PER_NODE * (complexity - self._without(place).complexity)))
+            saved = price + form_nats(complexity - self._without(place).complexity, len(self.model.X))
+            if (value / error) ** 2 < 2.0 * saved:
+                tried.append((0.0, saved))
             for v, saved in tried:
                 exchange = _Exchange((place,), (v,), saved, 0.5 * ((v - value) / error) ** 2)
                 if exchange.gain > CLEAR_GAIN:

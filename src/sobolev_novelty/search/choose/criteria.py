@@ -1,0 +1,123 @@
+"""What is found against an equation: behaviour that no row shows.
+
+Each criterion is a function of an equation, its values and the rows, and gives a finding or nothing. A finding adds
+nats; nothing forbids.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sobolev_novelty.data import FloatArray
+from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.operators import Operator
+from sobolev_novelty.search.choose.rows import Rows
+from sobolev_novelty.turning_points import wave_turns
+
+#: Nats of behaviour that no row shows: of laws on tables that they are known for, hardly one in a hundred has it
+#: (figures in docs/intervals.md).
+HIDDEN_NATS = 5.0
+#: A value this many times as far from the middle of the values at the rows as the farthest of them is a pole's.
+RUNAWAY = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that speaks against an equation.
+
+    Parameters
+    ----------
+    kind : str
+    sentence : str
+    number, threshold : float
+        What was measured, and from where on it counts.
+    nats : float
+    """
+
+    kind: str
+    sentence: str
+    number: float
+    threshold: float
+    nats: float
+
+
+Criterion = Callable[[Expression, FloatArray, Rows], Finding | None]
+
+
+def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Finding | None:
+    """Values beyond all that rows show, in the box of the inputs or just outside it.
+
+    Of n rows drawn from a population of which the equation spoils a share s none lies there by chance with probability
+    (1 − s)ⁿ. A pole with rows on both sides of it is one that the rows show.
+    """
+    factors = list(_denominators(expression))
+    n, places = len(rows.y), [rows.beside(), rows.box()]
+    at_rows, *elsewhere = (rows.values([expression, *factors], X) for X in (np.ascontiguousarray(rows.X.T), *places))
+    is_shown = np.array([q.min() < 0.0 < q.max() for q in at_rows[1:]], dtype=bool)
+    low, high = float(values.min()), float(values.max())
+    reach = RUNAWAY * max(0.5 * (high - low), 1e-12 * max(abs(low), abs(high)))
+    shares = []
+    with np.errstate(all="ignore"):
+        for found in elsewhere:
+            is_beyond = ~(np.abs(found[0] - 0.5 * (low + high)) <= reach)
+            if is_shown.any():
+                is_beyond = ~np.isfinite(found[0]) & ~np.isinf(found[0])
+            signs = np.sign(at_rows[1:, :1])
+            changes = (np.sign(found[1:]) != signs) & ~is_shown[:, None]
+            shares.append(float(np.mean(is_beyond | changes.any(axis=0))))
+    if not max(shares) > 0.0:
+        return None
+    nats = HIDDEN_NATS - n * math.log1p(-min(shares[0], 1.0 - 1.0 / (n + 1)))
+    where = f"{100.0 * max(shares):.2g} % of the box of the inputs"
+    return Finding("pole", f"It has a pole or no value in {where}, and no row there.", max(shares), 0.0, nats)
+
+
+def _denominators(expression: Expression) -> Iterator[Expression]:
+    """Factors of what is divided by."""
+    for place, token in enumerate(expression.tokens):
+        if isinstance(token, Operator):
+            if token.name in ("div", "inv", "pow", "powabs"):
+                parts = expression.subtree(place).children
+                if token.name in ("pow", "powabs"):
+                    exponent = parts[1].tokens[0]
+                    if len(parts[1].tokens) > 1 or not isinstance(exponent, float) or exponent >= 0.0:
+                        continue
+                yield from _factors(parts[1 if token.name == "div" else 0])
+            elif token.name == "tan":
+                yield Expression.of("cos", expression.subtree(place + 1))
+
+
+def _factors(q: Expression) -> Iterator[Expression]:
+    head = q.head.name if isinstance(q.head, Operator) else ""
+    if head in ("mul", "neg", "square", "cube", "sqrt", "abs", "cbrt"):
+        for child in q.children:
+            yield from _factors(child)
+    elif head in ("pow", "powabs"):
+        yield from _factors(q.children[0])
+    elif q.variables:
+        yield q
+
+
+def hidden_turns(expression: Expression, values: FloatArray, rows: Rows) -> Finding | None:
+    """Waves that turn between the rows: with h hidden turns about h + 1 waves have the same values there."""
+    hidden = [turns.hidden for turns in wave_turns([expression], rows.sample)[0] if not turns.is_resolved]
+    if not hidden:
+        return None
+    nats = HIDDEN_NATS + sum(math.log1p(h) for h in hidden)
+    text = f"{short_text(expression)} turns {sum(hidden)} times between the rows, and no row shows it."
+    return Finding("wave", text, float(sum(hidden)), 0.0, nats)
+
+
+CRITERIA: tuple[Criterion, ...] = (hidden_pole, hidden_turns)
+
+
+def findings(expression: Expression, values: FloatArray, rows: Rows) -> tuple[Finding, ...]:
+    """All that is found against an equation."""
+    if not expression.variables or not np.isfinite(values).all():
+        return ()
+    found = (criterion(expression, values, rows) for criterion in CRITERIA)
+    return tuple(finding for finding in found if finding is not None)
