@@ -11,7 +11,7 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_squares, misfit_nats
 from sobolev_novelty.price.noise import Noise
-from sobolev_novelty.price.numbers import n_free_numbers, numbers_nats
+from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import form_nats, structure_nats
 from sobolev_novelty.scoring import EXACT_NMSE
 
@@ -99,7 +99,7 @@ class Table:
         """The price of an equation with these values at the rows."""
         assert self.replicates is not None
         n, m = self.replicates.n_rows, self.replicates.n_distinct
-        few = few_rows_nats(n_free_numbers(expression), m)
+        few = few_rows_nats(n_numbers(expression), m)
         return Description(
             structure_nats(expression, self.X.shape[1], complexity),
             numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),
@@ -127,6 +127,6 @@ def quick_nats(nmse: float, complexity: int, numbers: float, n_rows: int, n_inpu
 
 def quick_nats_of(expression: Expression, nmse: float, complexity: int, n_rows: int, n_inputs: int) -> float:
     """The same for an equation, with its numbers and seldom functions."""
-    few = few_rows_nats(n_free_numbers(expression), n_rows)
+    few = few_rows_nats(n_numbers(expression), n_rows)
     seldom = structure_nats(expression, n_inputs, complexity) - form_nats(complexity, n_inputs)
     return quick_nats(nmse, complexity, numbers_nats(expression, n_rows) + few + seldom, n_rows, n_inputs)

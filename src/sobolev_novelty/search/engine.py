@@ -26,6 +26,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
 from sobolev_novelty.price.description import quick_nats_of
+from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import choice_rank
 from sobolev_novelty.search.control import Control
@@ -201,6 +202,8 @@ class Problem:
         What operators cost, which forms are allowed, and the loss.
     more : MoreRows, optional
         For the second half of the search, with engines that can go on with them (:class:`GoesOn`).
+    noise : str
+        Kind of noise that the user named, or "auto": the loop may weigh the rows accordingly, with the same engines.
     """
 
     sample: Sample
@@ -216,6 +219,7 @@ class Problem:
     dimensions: Dimensions | None = None
     control: Control = field(default_factory=Control)
     more: MoreRows | None = None
+    noise: str = "constant"
 
     @property
     def with_more_rows(self) -> Problem:
@@ -224,6 +228,14 @@ class Problem:
         if more is None:
             return self
         return replace(self, sample=more.sample, y=more.y, weights=more.weights, more=None)
+
+    def weighed(self, noise: Noise, given: tuple[FloatArray | None, FloatArray | None]) -> Problem:
+        """The problem with the weights that rows have under a kind of noise, beside those that were given.
+
+        The shape of the noise is taken from the target: an equation is yet to be found.
+        """
+        more = self.more and replace(self.more, weights=noise.weights(self.more.y, given[1]))
+        return replace(self, weights=noise.weights(self.y, given[0]), more=more)
 
     @property
     def drawn_operators(self) -> tuple[str, ...]:

@@ -19,7 +19,8 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.price.description import quick_nats
+from sobolev_novelty.price.description import Table, quick_nats
+from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
 from sobolev_novelty.price.numbers import free_nats, n_numbers
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.collector import rare_collections
@@ -44,6 +45,8 @@ N_LOOKED_AT = 3000
 #: Share of a search after which it goes on with more rows, where there are more; not where an error below this is left.
 FIRST_SHARE = 0.5
 NEARLY_EXACT = 1e-10
+#: Leading equations from whose residuals the kind of noise is judged.
+N_LOOKED_AT_FOR_NOISE = 20
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
 MAX_IDLE_ROUNDS = 50
 
@@ -265,9 +268,9 @@ def _rounds(
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
         search.report()
-        if isinstance(state, GoesOn) and search.wants_more_rows():
+        if isinstance(state, GoesOn) and (problem := search.better_posed()) is not None:
             state.forget_errors()
-            again = search.with_more_rows()
+            again = search.begin_again(problem)
             state.problem = search.problem
             state = search.state = engine.observe(state, again)
         if visitors is not None and not search.stop_reason:
@@ -304,9 +307,17 @@ class _Search:
     few: FloatArray = field(init=False)  # inputs of a few rows
     allowed: frozenset[object] = field(init=False)
     judge: Judge = field(init=False)
+    noise: Noise = field(default_factory=Noise)
+    given: tuple[FloatArray | None, FloatArray | None] = field(init=False)  # weights of the rows, and of more rows
+    look_at_noise: int = 0  # evaluations after which the kind of noise is looked at again
 
     def __post_init__(self) -> None:
         self.began_with = self.problem.deadline.remaining
+        more = self.problem.more
+        self.given = self.problem.weights, None if more is None else more.weights
+        if self.problem.noise in POWERS and not math.isnan(POWERS[self.problem.noise]):
+            self.noise = Noise.of(POWERS[self.problem.noise], self.problem.y)
+            self.problem = self.problem.weighed(self.noise, self.given)
         self._look_at_rows()
 
     def _look_at_rows(self) -> None:
@@ -336,13 +347,49 @@ class _Search:
         d, n = self.fitter.X.shape
         return only_noise_is_left(self.front.candidates, n, d, self.front[-1].complexity)
 
-    def with_more_rows(self) -> list[Candidate]:
-        """The best of all candidates, fitted to more rows; the search goes on there, and all others are forgotten."""
-        before = self.fitter.X.shape[1]
+    def better_posed(self) -> Problem | None:
+        """The problem with more rows, or with the weights of another kind of noise, where it is time for that."""
+        if self.wants_more_rows():
+            self.given = self.given[1], None
+            return self.problem.with_more_rows
+        noise = self.found_noise()
+        if noise is None or noise == self.noise:
+            return None
+        self.noise = noise
+        return self.problem.weighed(noise, self.given)
+
+    def found_noise(self) -> Noise | None:
+        """The kind of noise under which a leading equation costs least; looked at whenever the search has doubled."""
+        limit = self.budget.max_evaluations
+        is_late = limit is not None and 2 * self.n_evaluations > limit
+        if self.problem.noise != "auto" or self.stop_reason or self.n_evaluations < self.look_at_noise or is_late:
+            return None
+        self.look_at_noise = 2 * self.n_evaluations
+        kinds = [Noise.of(POWERS[kind], self.problem.y) for kind in kinds_to_try("auto", self.problem.y)]
+        if len(kinds) == 1 or not self.front or self.front[-1].nmse < NEARLY_EXACT:
+            return None
+        (d, n), y = self.fitter.X.shape, self.problem.y
+        known = sorted({*self.front, *self.leaders()}, key=lambda c: c.nats(n, d))[:N_LOOKED_AT_FOR_NOISE]
+        table = Table(self.fitter.X.T, y, self.given[0])
+        forms = [split_form(c.expression) for c in known]
+        least: tuple[float, Noise] | None = None
+        for kind in kinds:
+            fits = Fitter(self.fitter.X, self.fitter.names, y, kind.weights(y, self.given[0]), 1.0).fit(forms)
+            for c, fit in zip(known, fits, strict=True):
+                if math.isfinite(fit.nmse):
+                    values = fit.coefficients @ self.fitter.values(fit.terms)
+                    nats = table.describe(c.expression, values, kind, complexity=c.complexity).total
+                    least = (nats, kind) if least is None or nats < least[0] else least
+        return None if least is None else least[1]
+
+    def begin_again(self, problem: Problem) -> list[Candidate]:
+        """The best of all candidates, fitted to the problem anew: the search goes on there, and forgets the others."""
+        before, has_more = self.fitter.X.shape[1], len(problem.y) > len(self.problem.y)
         # The best first: the budget may end on the way.
         ranked = sorted(self.front, key=lambda c: c.rank, reverse=True)
-        best = dict.fromkeys(c.expression for c in (*ranked, *self.leaders()))
-        self.problem = self.problem.with_more_rows
+        leaders = self.leaders() if has_more else self.leaders()[:N_LEADERS]
+        best = dict.fromkeys(c.expression for c in (*ranked, *leaders))
+        self.problem = problem
         self._look_at_rows()
         self.front = ParetoFront()
         for known in (self.seen, self.fits, self.prints):

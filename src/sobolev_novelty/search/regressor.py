@@ -496,7 +496,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
         rows = prepared.sample, prepared.y, prepared.weights
         control = self._control().read(user.read, {name: own for own, name in user.names.items()})
+        is_plain = control.loss.is_squared and self.sigma is None and user.natural is None
         parts: dict[str, Any] = {"user": user, "dimensions": dimensions, "control": control, "more": prepared.more}
+        parts["noise"] = self.noise if is_plain else "constant"
         return Problem(*rows, operators, limit, kept, **parts)
 
     def _dimensions(self) -> Dimensions | None:

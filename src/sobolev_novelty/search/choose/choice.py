@@ -17,6 +17,7 @@ from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.price.description import Description, Table, quick_nats_of
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
+from sobolev_novelty.price.numbers import free_nats, n_free_numbers
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import base_score, choice_rank, nmse
 from sobolev_novelty.search.choose.criteria import Finding, findings
@@ -254,7 +255,7 @@ class Chooser:
 
     def _sorted(self, priced: list[Priced]) -> list[Priced]:
         """The cheapest first; of equal prices the one that was written shorter."""
-        return sorted(priced, key=lambda p: (round(p.nats, 6), p.complexity, len(str(p.expression))))
+        return sorted(priced, key=lambda p: (round(p.nats, 6), p.complexity))
 
     def _refitted(self, priced: list[Priced], noise: Noise) -> list[Priced]:
         """The leading equations fitted under the noise."""
@@ -276,12 +277,18 @@ class Chooser:
     def _simple(self, priced: list[Priced], noise: Noise) -> list[Priced]:
         """The leading equations with simple numbers where that makes them cheaper."""
         found, rows = [], self.rows
+        free = free_nats(len(rows.y))
+        least = priced[0].nats
         for p in priced[:N_SIMPLE]:
             if self.deadline.is_over or not np.isfinite(p.values).all():
                 break
+            if p.nats - free * n_free_numbers(p.expression) > least:  # however simple they were
+                found.append(p)
+                continue
             weights = rows.weights_at(p.expression, p.values, noise)
             e = with_simple_constants(p.expression, rows.X, rows.y, weights, rows.names, deadline=self.deadline)
             found.append(self._better(p, e, noise))
+            least = min(least, found[-1].nats)
         return self._sorted([*found, *priced[len(found) :]])
 
     def _shortened(self, priced: list[Priced], noise: Noise) -> list[Priced]:

@@ -22,7 +22,7 @@ def plain_equations(rows: Rows, max_complexity: int, operators: Collection[str])
     >>> X = np.random.default_rng(0).normal(size=(50, 3))
     >>> rows = Rows(X, 2.0 * X[:, 1] + X[:, 2], None, ("a", "b", "c"))
     >>> [e.variables for e in plain_equations(rows, 60, ("add", "mul"))]
-    [(), ('b',), ('b', 'c'), ('b', 'c', 'a')]
+    [(), ('b',), ('c', 'b'), ('a', 'c', 'b')]
     """
     forms = [Expression.of(1.0)]
     if {"add", "mul"} <= set(operators):

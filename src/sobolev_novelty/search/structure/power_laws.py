@@ -1,4 +1,4 @@
-"""Power laws c · Π vᵏ and a + c · Π vᵏ with simple exponents, where the logarithms say so."""
+"""Power laws c · Π vᵏ and a + c · Π vᵏ with simple exponents, where the logarithms say so, and exponentials of sums."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from sobolev_novelty.search.structure.dictionaries import Variable, power_produc
 
 #: Share of the rows whose sign a law may miss: noise, where the target is near zero.
 MAX_OTHER_SIGN = 0.05
+#: Parts of the logarithm of a law, at most.
+MAX_PARTS = 4
 #: How far an offset may be from the least value of the target, in units of its spread: sqrt(1 + u) of a u that goes
 #: over ten powers of ten has rows a hair's breadth above one.
 GAPS = np.logspace(-18.0, 1.0, 115)
@@ -76,6 +78,49 @@ def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expre
             Expression.of("add", form, sign * (edge - gap)) for form in power_law(variables, t - sign * (edge - gap))
         )
     return forms
+
+
+def log_linear_laws(variables: Sequence[Variable], y: FloatArray) -> list[Expression]:
+    """Laws whose logarithm is a sum of a few of ln v, v, 1/v and v²: powers of any exponent, and exponentials.
+
+    Over decades a row counts by its share, and in the logarithm all rows count alike. The sums are those of a forward
+    selection, of one part, of two, and so on.
+
+    Examples
+    --------
+    >>> t = np.linspace(0.1, 9.0, 50)
+    >>> v = Variable(Expression.of("t"), t)
+    >>> [str(law.rounded(3)) for law in log_linear_laws([v], 2.0 * t**1.3)][:1]
+    ['exp(0.693 + 1.3*log(t))']
+    """
+    if not ((y > 0.0).all() or (y < 0.0).all()) or len(y) <= MAX_PARTS + 1:
+        return []
+    parts: list[tuple[Expression, FloatArray]] = []
+    for v in variables:
+        parts += [(Expression.of("log", v.expression), np.log(v.values))] if v.is_positive else []
+        parts.append((v.expression, v.values))
+        parts += [(Expression.of("inv", v.expression), 1.0 / v.values)] if v.values.all() else []
+        parts.append((Expression.of("square", v.expression), v.values**2))
+    target, chosen = np.log(np.abs(y)), list[int]()
+    columns = np.array([values / max(float(np.abs(values).max()), 1e-300) for _, values in parts])
+    laws = []
+    for _ in range(min(MAX_PARTS, len(parts))):
+        A = np.vstack([np.ones(len(y)), columns[chosen]])
+        Q = np.linalg.qr(A.T)[0]
+        left = target - Q @ (Q.T @ target)
+        Z = columns - (columns @ Q) @ Q.T
+        lengths = np.linalg.norm(Z, axis=1)
+        gains = np.where(lengths > 1e-9 * np.sqrt(len(y)), np.abs(Z @ left) / np.maximum(lengths, 1e-300), -1.0)
+        gains[chosen] = -1.0
+        chosen.append(int(np.argmax(gains)))
+        rows = np.vstack([np.ones(len(y)), *(parts[k][1] for k in chosen)])
+        b = np.linalg.lstsq(rows.T, target, rcond=None)[0].tolist()
+        total = Expression.of(b[0])
+        for coefficient, k in zip(b[1:], chosen, strict=True):
+            total = Expression.of("add", total, Expression.of("mul", coefficient, parts[k][0]))
+        law = Expression.of("exp", total)
+        laws.append(law if y[0] > 0.0 else Expression.of("neg", law))
+    return laws
 
 
 def _golden(function: Callable[[float], float], low: float, high: float, n_steps: int = 60) -> float:

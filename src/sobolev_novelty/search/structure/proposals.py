@@ -19,7 +19,7 @@ from sobolev_novelty.search.structure.dictionaries import Variable
 from sobolev_novelty.search.structure.exact_relations import quotients, sums, variants
 from sobolev_novelty.search.structure.interactions import interactions
 from sobolev_novelty.search.structure.periodogram import waves
-from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law, power_laws
+from sobolev_novelty.search.structure.power_laws import log_linear_laws, offset_power_law, power_law, power_laws
 from sobolev_novelty.search.structure.reductions import (
     HARD,
     Interpolants,
@@ -136,6 +136,8 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
 
 
 def _power_laws(variables: Sequence[Variable], y: FloatArray, problem: Problem) -> Iterator[list[Expression]]:
+    if {"exp", "log", "add", "mul"} <= set(problem.operators):
+        yield writable(lambda law: law, log_linear_laws(variables, y))
     for wrap, t in undone(y, problem.operators):
         yield writable(wrap, power_law(variables, t) + offset_power_law(variables, t))
 
