@@ -281,6 +281,10 @@ def fit(
     select: Annotated[
         str, typer.Option(help="Rule of choice: price, score, distinct, validation or one-se.")
     ] = "price",
+    noise: Annotated[
+        str, typer.Option(help="Noise of the target: auto, constant, relative, counts or power.")
+    ] = "auto",
+    sigma: Annotated[str | None, typer.Option(help="Column of the target's standard deviations.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
@@ -310,7 +314,7 @@ def fit(
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
             chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
-            operators=listed(operators) or None, max_complexity=complexity, select=select, n_jobs=jobs,
+            operators=listed(operators) or None, max_complexity=complexity, select=select, noise=noise, n_jobs=jobs,
             random_state=seed, verbose=False if as_json else None, guesses=guesses if source is None else source,
         )  # fmt: skip
         reading: dict[str, Any] = {
@@ -318,7 +322,13 @@ def fit(
         }  # fmt: skip
         if column is None:
             summary = fit_table(
-                model, table_source(data), target=target or "", weights=weights, checkpoint=checkpoint, **reading
+                model,
+                table_source(data),
+                target=target or "",
+                weights=weights,
+                sigma=sigma,
+                checkpoint=checkpoint,
+                **reading,
             )
         else:
             refuse_for_trajectories(target=target, weights=weights, checkpoint=checkpoint)

@@ -229,6 +229,43 @@ def planted_command(
         _deliver(table.to_json(orient="records") if as_json else render_planted(table), out)
 
 
+@bench_app.command("everyday")
+def everyday_command(
+    store: StoreArgument,
+    *,
+    jobs: Annotated[int, typer.Option(help="Processes that judge runs at the same time.")] = 1,
+    frame: Annotated[Path | None, typer.Option(help="Write one row for each run: .csv.")] = None,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Everyday tables: was the law met, chosen, and could it have been learnt?"""
+    from sobolev_novelty.bench.everyday_results import all_judged, judged_frame, stored_runs, summary
+
+    with one_line_errors(as_json):
+        suite, runs = stored_runs(store)
+        found = all_judged(suite, runs, jobs)
+        if frame is not None:
+            judged_frame(found).to_csv(frame, index=False)
+        figures = summary(found)
+        _deliver(json.dumps(figures) if as_json else _two_columns(figures), out)
+
+
+@bench_app.command("failures")
+def failures_command(
+    stores: Annotated[list[Path], typer.Argument(help="Stores whose experiment has 'table = true'.")],
+    *,
+    jobs: Annotated[int, typer.Option(help="Processes that judge runs at the same time.")] = 1,
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Why a law was not chosen: never met though cheaper, met and passed over though learnable, or not learnable."""
+    from sobolev_novelty.bench.failures import failures_of, rendered
+
+    with one_line_errors(as_json):
+        rows = [row for store in stores for row in failures_of(store, jobs)]
+        _deliver(json.dumps(rows) if as_json else rendered(rows), out)
+
+
 @bench_app.command("page")
 def page_command(
     sources: Annotated[
@@ -316,6 +353,11 @@ def _stored(path: Path) -> tuple[pd.DataFrame, str, list[list[str]]]:
     source = Store(path, read_only=True)
     settings = source.settings()
     return source.frame(), str(settings.get("suite", "whitebox")), settings.get("contrasts", [])
+
+
+def _two_columns(figures: dict[str, object]) -> str:
+    lines = [f"| {name} | {f'{value:.3g}' if isinstance(value, float) else value} |" for name, value in figures.items()]
+    return "\n".join(["| | |", "| --- | ---: |", *lines])
 
 
 def _deliver(text: str, out: Path | None) -> None:

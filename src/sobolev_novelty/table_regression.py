@@ -49,6 +49,10 @@ class FitSummary:
         Where the model is.
     problem : str
         Why the model is not where it was wanted; empty where it is.
+    reason, noise : str
+        Why this equation was chosen, and what the noise is.
+    verdicts : tuple of dict
+        What the rows say of each term: distinct, needed, determined, with the interval of its coefficient.
     """
 
     equation: str
@@ -63,6 +67,9 @@ class FitSummary:
     counts: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
     problem: str = ""
+    reason: str = ""
+    noise: str = ""
+    verdicts: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -79,7 +86,21 @@ class FitSummary:
         notes = [f"Note: {note}" for note in self.notes]
         counts = [", ".join(f"{name}: {value}" for name, value in self.counts.items())] if self.counts else []
         head = " size  loss       equation"
-        return "\n".join([short_formula(self.equation), pace, *counts, "", head, *lines, *notes])
+        words = [
+            f"  {short_formula(row['term'])}: distinct {row['distinct']}, needed {row['needed']}, determined "
+            f"{row['determined']}{_interval(row)}"
+            for row in self.verdicts
+        ]
+        why = [line for line in (self.reason, self.noise) if line]
+        return "\n".join([short_formula(self.equation), pace, *why, *words, *counts, "", head, *lines, *notes])
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    """The coefficient of a term and its 95 % interval, where it has one."""
+    ends = [row[name] for name in ("low", "high")]
+    if any(end is None for end in ends):
+        return ""
+    return f", {number(row['coefficient'])} ({number(ends[0])} … {number(ends[1])})"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,6 +140,7 @@ def fit_table(
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     weights: str | None = None,
+    sigma: str | None = None,
     out: Path | None = None,
     checkpoint: Path | None = None,
     callback: Callback | None = None,
@@ -141,6 +163,8 @@ def fit_table(
         Columns to leave out.
     weights : str, optional
         Column of row weights.
+    sigma : str, optional
+        Column of the standard deviations of the target's noise.
     out, checkpoint : Path, optional
         Where the model goes, and from where a run that was killed is continued; JSON.
     callback : callable, optional
@@ -151,10 +175,13 @@ def fit_table(
     if checkpoint is not None:
         check_output(checkpoint, argument="checkpoint")
     table = data if isinstance(data, Table) else read_table(data, written)
-    others = {"target": [target], "drop": drop, "weights": [] if weights is None else [weights]}
+    given = {"weights": [] if weights is None else [weights], "sigma": [] if sigma is None else [sigma]}
+    others = {"target": [target], "drop": drop, **given}
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
     y = frame.pop(target)
     sample_weight = None if weights is None else frame.pop(weights)
+    if sigma is not None:
+        model.set_params(sigma=frame.pop(sigma).to_numpy())
     model.fit(frame, y, sample_weight, checkpoint=checkpoint, callback=callback)
     where, problem = (None, "") if out is None else write_or_rescue(out, model.save)
     return replace(_summary(model, frame, y.to_numpy(), notes), out=where, problem=problem)
@@ -167,7 +194,7 @@ def _training_rows(
     import pandas as pd
 
     kept, notes = usable_columns(table, columns, unusable_columns([table], columns if features is None else []))
-    names = [*kept, *others["target"], *others["weights"]]
+    names = [*kept, *others["target"], *others["weights"], *others["sigma"]]
     frame = pd.DataFrame({name: table.numbers(name) for name in names})
     finite = pd.DataFrame(np.isfinite(frame.to_numpy()), columns=names)
     complete = finite.all(axis="columns")
@@ -282,6 +309,11 @@ def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tu
         front=tuple({str(name): _finite(value) for name, value in row.items()} for row in rows),
         notes=notes,
         counts=model.counts_,
+        reason=model.reason_,
+        noise=model.noise_,
+        verdicts=tuple(
+            {str(name): _finite(value) for name, value in row.items()} for row in model.verdicts_.to_dict("records")
+        ),
     )
 
 

@@ -203,8 +203,9 @@ def _searched(connection: Connection, request: FitRequest, stop: threading.Event
         _row(row["complexity"], row["r2"], expression, bool(row["chosen"])) | {"min_novelty": row["min_novelty"]}
         for row, expression in zip(summary.front, model.equations_["expression"], strict=True)
     ]
+    notes = [summary.reason, summary.noise, *summary.notes]
     return {
-        "front": front, "model": model_to_dict(model), "notes": list(summary.notes), "n": summary.n_evaluations,
+        "front": front, "model": model_to_dict(model), "notes": notes, "n": summary.n_evaluations,
         "elapsed": time.monotonic() - started, "reason": summary.stop_reason,
     }  # fmt: skip
 

@@ -6,16 +6,20 @@ without a search. Judges are :mod:`sobolev_novelty.bench.yardstick` and the rows
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty.bench.everyday import NOISES, EverydayTable, EverydayTask, drawn_table, everyday_task
+from sobolev_novelty.bench.everyday import EVERYDAY, NOISES, EverydayTable, EverydayTask, drawn_table, everyday_task
+from sobolev_novelty.bench.store import Store
 from sobolev_novelty.bench.yardstick import Measured, is_found, law_error
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.parsing import parse
@@ -111,6 +115,20 @@ def judged(suite: str, name: str, seed: int, chosen: str, extra: Mapping[str, An
 def _is_law(e: Expression, law: Expression, task: EverydayTask, table: EverydayTable) -> bool:
     error = law_error(e, table.X_test, table.y_test, is_relative=task.is_relative, spread=table.spread)
     return is_found(e, law, table.X_test, error, noise=NOISES[task.noise], n_rows=task.n_rows)
+
+
+def stored_runs(path: Path) -> tuple[str, list[tuple[str, int, str, Mapping[str, Any]]]]:
+    """The suite of a store and its runs, as :func:`all_judged` takes them."""
+    source = Store(path, read_only=True)
+    suite = str(source.settings().get("suite", ""))
+    if suite not in EVERYDAY:
+        raise ParameterError(f"'store' must hold runs of {' or '.join(EVERYDAY)}. '{path}' has the suite '{suite}'.")
+    rows = source.frame().to_dict("records")
+    done = [row for row in rows if row["status"] == "ok"]
+    found = [(str(r["task"]), int(r["seed"]), str(r["expression"]), json.loads(r["extra"])) for r in done]
+    if any("priced" not in extra for *_, extra in found):
+        raise ParameterError(f"'store' lacks what was priced: '{path}'. Run its experiment with 'table = true'.")
+    return suite, found
 
 
 def all_judged(suite: str, runs: Sequence[tuple[str, int, str, Mapping[str, Any]]], n_jobs: int = 1) -> list[Judged]:

@@ -93,10 +93,10 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
     n, m = replicates.n_rows, replicates.n_distinct
     if not math.isfinite(pure + lack):
         return math.inf
-    spare = n - m
+    spare, floor = n - m, max(least / n, 1e-300)
     if spare and lack / m > pure / spare:
-        return 0.5 * spare * math.log(max(pure / spare, least / n)) + 0.5 * m * math.log(max(lack / m, least / n))
-    return 0.5 * n * math.log(max((pure + lack) / n, least / n))
+        return 0.5 * spare * math.log(max(pure / spare, floor)) + 0.5 * m * math.log(max(lack / m, floor))
+    return 0.5 * n * math.log(max((pure + lack) / n, floor))
 
 
 def few_rows_nats(n_numbers: int, n_distinct: int) -> float:

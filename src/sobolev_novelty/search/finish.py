@@ -18,13 +18,14 @@ from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.scoring import base_score, merged_rows, nmse
-from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced
+from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced, by_callable
 from sobolev_novelty.search.choose.plain import plain_equations
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.engine import Candidate, Deadline
 from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.front import undominated
 from sobolev_novelty.search.loss import Rating
 from sobolev_novelty.search.loss_fit import predictions, refined
 from sobolev_novelty.search.preparation import Prepared
@@ -269,6 +270,36 @@ def equation_rows(
             }
         )
     return pd.DataFrame(rows)
+
+
+def shown_equations(
+    choice: Choice,
+    data: TrainingTable,
+    sample: FloatArray,
+    select: object,
+    *,
+    operators: Collection[str],
+    max_complexity: int,
+    deadline: Deadline,
+) -> tuple[pd.DataFrame, int]:
+    """``equations_``, and the place of the chosen one: the front of size and error, and the chosen equation.
+
+    Rows that are shorter and fit better than the chosen one stay in ``choice_``, with what speaks against them.
+    """
+    values = predictions(choice.chosen.expression, data.X, data.names)
+    weights = data.weights_at(choice, choice.chosen.expression, values)
+    shown = [data.shown(data.polished(choice, p, deadline), weights) for p in choice.on_front()]
+    written = [
+        c if k and deadline.is_over else data.as_written(c, operators, max_complexity, deadline)
+        for k, c in enumerate(shown)
+    ]
+    kept = undominated(written)
+    if not callable(select):
+        first = written[0]
+        kept = [i for i in kept if not i or written[i].complexity > first.complexity or written[i].nmse > first.nmse]
+    order = sorted(kept, key=lambda i: (written[i].complexity, -written[i].nmse))
+    table = equation_rows([written[i] for i in order], data, sample, weights)
+    return table, by_callable(select, table) if callable(select) else order.index(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.alike_inputs import alike_inputs
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choose.choice import Choice, Rule, by_callable, by_rule, check_select
+from sobolev_novelty.search.choose.choice import Rule, by_rule, check_select
 from sobolev_novelty.search.choose.rivals import rivals
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
@@ -43,8 +43,8 @@ from sobolev_novelty.search.engine import (
     SobolevGuidance,
     UserTerms,
 )
-from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, equation_rows, load_tables
-from sobolev_novelty.search.front import ParetoFront, undominated
+from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, load_tables, shown_equations
+from sobolev_novelty.search.front import ParetoFront
 from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.loss_fit import predictions
@@ -249,17 +249,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         checkpoint : path, optional
-            A JSON file, written every few seconds. Where it exists already (a run was killed), the search goes on from
-            the equations in it and with the rest of the budget. The engine's own memory is not in it: the resumed run
-            is as good, not bit for bit the same.
+            A JSON file, written every few seconds. Where it exists (a run was killed), the search goes on from the
+            equations in it with the rest of the budget. The engine's own memory is not in it: not bit for bit the same.
         callback : callable, optional
-            Called after each round with a :class:`~sobolev_novelty.search.loop.SearchProgress` whose equations are in
-            your names and units (``progress.best``, ``progress.front``, ``progress.seconds``, …). Return True to end
-            the search; what was found is kept.
+            Called after each round with a :class:`~sobolev_novelty.search.loop.SearchProgress` in your names and units
+            (``progress.best``, ``progress.front``, …). Return True to end the search; what was found is kept.
         """
         if callback is not None and not callable(callback):
             raise ParameterError(f"'callback' must be a function of the progress. Got {type(callback).__name__}.")
-        # On a busy machine, threads of linear algebra that wait for each other can take most of a time budget.
+        # Threads of linear algebra that wait for each other can take most of a time budget.
         with threadpool_limits(limits=self._cores().n_threads_of(self._engine())):
             return self._fit(X, y, sample_weight, checkpoint, callback)
 
@@ -461,10 +459,11 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return dict(super()._repr_mimebundle_(**kwargs))
         from sobolev_novelty.search.display import model_html
 
-        notes = [self.stop_reason_]
+        notes = [note for note in (self.reason_, self.noise_, self.stop_reason_) if note]
         if hasattr(self, "_sample_"):
             n = len(self.rivals_) - 1
-            notes += [f"{n} other equations fit these rows as well: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
+            near = "1 different function is" if n == 1 else f"{n} different functions are"
+            notes += [f"{near} within 5 nats: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
         html = model_html(self.equations_, self.expression_, " ".join(notes))
         return {"text/plain": repr(self), "text/html": html}
 
@@ -579,7 +578,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._target_ = prepared.y
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
-        self._show(choice, data, problem, clock)
+        table, index = shown_equations(
+            choice, data, self._sample_, self.select, operators=problem.written_operators,
+            max_complexity=problem.max_complexity, deadline=clock.choice,
+        )  # fmt: skip
+        self.equations_ = EquationTable(table)
+        self.choose(index)
         values = predictions(self.expression_, self._sample_, data.names)
         is_known = bool(np.isfinite(values).all())
         self._weights_ = choice.noise.weights(values, prepared.weights) if is_known else prepared.weights
@@ -587,31 +591,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
         self.stop_reason_, self.seconds_ = result.stop_reason, result.seconds
-
-    def _show(self, choice: Choice, data: TrainingTable, problem: Problem, clock: Clock) -> None:
-        """Write ``equations_``: the front of size and error, and the chosen equation."""
-        from sobolev_novelty.render.equation_table import EquationTable
-
-        values = predictions(choice.chosen.expression, data.X, data.names)
-        weights = data.weights_at(choice, choice.chosen.expression, values)
-        shown = [data.shown(data.polished(choice, p, clock.choice), weights) for p in choice.on_front()]
-        words, end = problem.written_operators, clock.choice
-        written = [
-            c if k and end.is_over else data.as_written(c, words, problem.max_complexity, end)
-            for k, c in enumerate(shown)
-        ]
-        if callable(self.select):
-            order = sorted(undominated(written), key=lambda i: (written[i].complexity, -written[i].nmse))
-            table = equation_rows([written[i] for i in order], data, self._sample_, weights)
-            index = by_callable(self.select, table)
-        else:
-            kept = undominated(written)
-            beaten = [i for i in kept if i and not _dominates(written[i], written[0])]
-            order = sorted([0, *beaten], key=lambda i: (written[i].complexity, -written[i].nmse))
-            table = equation_rows([written[i] for i in order], data, self._sample_, weights)
-            index = order.index(0)
-        self.equations_ = EquationTable(table)
-        self.choose(index)
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)
@@ -621,11 +600,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             raise ParameterError(f"'index' must be a row of equations_, 0 to {len(self.equations_) - 1}. Got {index}.")
         expression: Expression = self.equations_["expression"].iloc[index]
         return expression
-
-
-def _dominates(one: Candidate, other: Candidate) -> bool:
-    """Whether an equation is no longer and no worse than another."""
-    return one.complexity <= other.complexity and one.nmse <= other.nmse
 
 
 __all__ = ["DEFAULT_BUDGET", "Budget", "SobolevGuidance", "SymbolicRegressor"]

@@ -30,8 +30,8 @@ from sobolev_novelty.search.verdicts import verdicts_from_dicts, verdicts_to_dic
 
 FORMAT = "sobolev-novelty model"
 #: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
-#: chosen equation.
-FORMAT_VERSION = 3
+#: chosen equation; version 3 not why it was chosen.
+FORMAT_VERSION = 4
 #: Inputs of a model, at most: their names take memory before anything else is known of the file.
 MAX_FEATURES = 1_000_000
 #: The distribution whose version a model names.
@@ -39,6 +39,8 @@ _PACKAGE = "sobolev-novelty"
 
 #: Columns of a model's table of equations.
 TABLE_COLUMNS = ("complexity", "loss", "score", "min_novelty", "mean_novelty", "expression", "chosen")
+#: Numbers of a row of ``choice_``, and rows of it that are stored.
+NATS, MAX_PRICED = ("structure", "numbers", "rows", "findings", "behind"), 60
 #: Value types that options may have beside numbers, text and lists.
 _VALUES = {kind.__name__: kind for kind in (SobolevGuidance, Budget)}
 
@@ -136,6 +138,9 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         "verdicts": None if verdicts is None else verdicts_to_dicts(verdicts),
         "ranges": None if ranges is None else [[_number(value) for value in row] for row in ranges.tolist()],
         "equations": rows,
+        "reason": model.reason_,
+        "noise": model.noise_,
+        "choice": _choice_rows(model.choice_),
         "n_evaluations": int(model.n_evaluations_),
         "n_novelty_calls": int(model.n_novelty_calls_),
         "stop_reason": model.stop_reason_,
@@ -178,6 +183,8 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         table.insert(0, "complexity", [model._control().complexity(row["expression"]) for row in rows])
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
         model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
+        model.reason_, model.noise_ = (_text(content[name]) if version >= 4 else "" for name in ("reason", "noise"))
+        model.choice_ = EquationTable(_choice_table(content["choice"] if version >= 4 else [], known, model))
     except SobolevError:
         raise
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
@@ -186,6 +193,28 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         ) from error
     found: M = model
     return found
+
+
+def _choice_rows(table: Any) -> list[dict[str, Any]]:
+    """What was priced, the cheapest first, as far as a person would read."""
+    kept = table.head(MAX_PRICED).to_dict("records")
+    return [
+        {"expression": str(row["expression"]), "found": row["found"], **{name: _number(row[name]) for name in NATS}}
+        for row in kept
+    ]
+
+
+def _choice_table(rows: list[dict[str, Any]], known: list[str], model: Any) -> Any:
+    import pandas as pd
+
+    expressions = [as_expression(_text(row["expression"]), known) for row in rows]
+    numbers = pd.DataFrame([{name: row[name] for name in NATS} for row in rows], columns=list(NATS)).astype(float)
+    numbers.insert(0, "complexity", [model._control().complexity(e) for e in expressions])
+    table = numbers.fillna(math.inf)
+    table["found"] = [_text(row["found"]) for row in rows]
+    table["expression"] = pd.Series(expressions, dtype=object)
+    table["chosen"] = [row["behind"] == 0.0 for row in rows]
+    return table
 
 
 def _own_operators(model: Any) -> dict[str, Any]:
