@@ -468,7 +468,7 @@ def novelty(
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names)
     found = novelties_of([terms], sample, geometry)[0]
-    sampled = SampledTerms(sample, terms, geometry, notes, target, tau)
+    sampled = SampledTerms(sample, terms, geometry, notes, target, tau, expression)
     coefficients = np.array([term.coefficient for term in terms])
     is_small = sample.X.nbytes <= MAX_KEPT_BYTES
     report = NoveltyReport(

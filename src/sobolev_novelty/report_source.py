@@ -12,11 +12,11 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import FAR, derivatives, on_own_inputs, standardized_derivatives
+from sobolev_novelty.evaluation import FAR, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.profile_intervals import Interval, term_intervals
+from sobolev_novelty.profile_intervals import Interval, equation_intervals, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.tangent import Frame, tangent_frame
@@ -35,8 +35,6 @@ DROP_REASONS = (
 MAX_VERDICT_ROWS = 50_000
 
 
-#: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
-SMALLEST, LARGEST = 1e-100, 1e100
 #: The smallest float of full precision.
 _SMALLEST = np.finfo(np.float64).tiny
 
@@ -56,20 +54,23 @@ class Target:
     weights: FloatArray | None = None
     variance: float | None = None
 
-    def intervals(self, terms: tuple[Term, ...], sample: Sample) -> tuple[Interval | None, ...]:
-        """Of each coefficient, beside a free intercept as all words are; None for all where the rows allow none."""
+    def intervals(
+        self, expression: Expression | None, terms: tuple[Term, ...], sample: Sample
+    ) -> tuple[Interval | None, ...]:
+        """Of each coefficient; None for all where the rows allow none.
+
+        Those of an equation are what :func:`sobolev_novelty.intervals` says of it as it is written. A list of terms is
+        fitted beside a free intercept.
+        """
         known = self.weights is not None and self.variance is not None
         options = {"sigma": 1.0 / np.sqrt(self.weights)} if known else {"sample_weight": self.weights}  # type: ignore[arg-type]
-        has_constant = any(not term.expression.variables for term in terms)
-        asked = terms if has_constant else (*terms, Term(0.0, Expression.of(1.0)))
-        with np.errstate(all="ignore"):
-            columns = derivatives([term.expression for term in asked], sample, 0)[:, 0]
-            peaks = np.append(np.nanmax(np.abs(columns), axis=1), np.nanmax(np.abs(self.y)))
-        if not ((peaks > SMALLEST) & (peaks < LARGEST)).all():
-            return (None,) * len(terms)
         try:
+            if expression is not None:
+                return equation_intervals(expression, terms, sample, self.y, **options)
+            has_constant = any(not term.expression.variables for term in terms)
+            asked = terms if has_constant else (*terms, Term(0.0, Expression.of(1.0)))
             return term_intervals(asked, sample, self.y, **options)[: len(terms)]
-        except DataError:  # fewer rows than constants: the words say so without
+        except DataError:  # no row in which it is finite: the words say so without
             return (None,) * len(terms)
 
     def rows(self, keep: npt.NDArray[Any]) -> Target:
@@ -203,6 +204,7 @@ class SampledTerms:
     remarks: tuple[str, ...]
     target: Target | None = None
     tau: float = TAU_ID
+    expression: Expression | None = None  # None for a list of terms
 
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """See :class:`Source`."""
@@ -210,7 +212,7 @@ class SampledTerms:
             return term_verdicts(self.terms, self.sample, geometry=self.geometry, tau=self.tau)
         known = (self.target.y, self.target.weights, self.target.variance)
         found = term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
-        each = zip(found, self.target.intervals(self.terms, self.sample), strict=True)
+        each = zip(found, self.target.intervals(self.expression, self.terms, self.sample), strict=True)
         return tuple(v if i is None else v.with_interval(i.low, i.high, i.verdict) for v, i in each)
 
     def signatures(self) -> Signatures:
