@@ -28,7 +28,15 @@ from sobolev_novelty.explanation import Explanation
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality
 from sobolev_novelty.function_terms import function_terms, is_function_list
-from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
+from sobolev_novelty.geometry import (
+    MIN_ROWS,
+    MIN_WORD_ROWS,
+    Geometry,
+    Signatures,
+    Status,
+    beside_constant,
+    without_intercept,
+)
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
 from sobolev_novelty.own_operators import own_derivative_notes
@@ -188,7 +196,7 @@ class NoveltyReport:
     @cached_property
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """Three words on each term, distinct, needed and determined, with their numbers; worked out when asked for."""
-        found = (self.source.verdicts() if self.status is Status.OK else ()) or (NO_VERDICT,) * len(self)
+        found = self.source.verdicts() or (NO_VERDICT,) * len(self)
         if not self.given_intervals:
             return found
         each = zip(found, self.given_intervals, strict=True)
@@ -197,7 +205,7 @@ class NoveltyReport:
     @cached_property
     def fit_quality(self) -> FitQuality | None:
         """R², cross-validated R², residuals and the effect of each term; None without a target."""
-        return self.source.fit_quality() if self.status is Status.OK else None
+        return self.source.fit_quality()
 
     @property
     def summary(self) -> str:
@@ -262,12 +270,36 @@ class NoveltyReport:
         """
         import pandas as pd
 
-        columns = self.source.columns() if self.status is Status.OK else None
+        columns = self._columns()
         if columns is None:
-            raise ParameterError("The statistics need the rows, which this report has not kept. Give fewer rows.")
+            raise ParameterError(
+                f"The statistics need the rows, which this report has not kept, and at least {MIN_WORD_ROWS} of them."
+            )
         found = collinearity(columns).by_term()
         return pd.DataFrame(
             {"term": list(self.labels), **found, "bits": floats(verdict.bits for verdict in self.verdicts)}
+        )
+
+    def _columns(self) -> FloatArray | None:
+        return self.source.columns() if self.n_used >= MIN_WORD_ROWS and len(self) else None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether anything is said of the terms; on fewer than 32 rows they may still be needed and determined."""
+        return self.status is Status.OK or any(v.needed not in ("unknown", "constant") for v in self.verdicts)
+
+    @property
+    def sentence(self) -> str:
+        """Why there are numbers, or none; on few rows, which there are."""
+        if self.status is not Status.TOO_FEW_ROWS:
+            return self.status.sentence
+        if not self.has_words:
+            is_full = any(verdict.determined == "flat" for verdict in self.verdicts)
+            return f"{self.n_used} rows leave none to judge the fit by." if is_full else self.status.sentence
+        others = "needed, determined, R² and intervals" if self.fit_quality is not None else "needed"
+        return (
+            f"{self.n_used} rows are too few for novelty and the word distinct, which need {MIN_ROWS}: what is said of "
+            f"{others} needs no more than {MIN_WORD_ROWS}."
         )
 
     def explain(self, i: int) -> Explanation:
@@ -290,7 +322,7 @@ class NoveltyReport:
             "expression": None if self.expression is None else str(self.expression),
             "complexity": None if self.expression is None else self.expression.complexity,
             "status": self.status.value,
-            "sentence": self.status.sentence,
+            "sentence": self.sentence,
             "n_samples": self.n_samples,
             "n_used": self.n_used,
             "n_judged": self.source.n_judged(),
@@ -355,7 +387,7 @@ class NoveltyReport:
 
     def _drawn(self) -> dict[str, Any]:
         """What is drawn beside ``to_dict``: statistics, and some rows of the fit."""
-        columns = self.source.columns() if self.status is Status.OK else None
+        columns = self._columns()
         statistics = {} if columns is None else collinearity(columns).by_term()
         return self.to_dict() | {
             "statistics": {name: [json_number(value) for value in values] for name, values in statistics.items()},

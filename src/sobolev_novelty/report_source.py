@@ -303,12 +303,12 @@ class SampledTerms:
         """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
         thin = self.thinned()
-        words = thin.verdicts() if status is Status.OK else ()
+        words = thin.verdicts()
         frame = thin.frame()
         seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
         return WorkedOut(
             known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen,
-            thin.fit_quality() if status is Status.OK else None, None if thin is self else thin.signatures().n_used,
+            thin.fit_quality(), None if thin is self else thin.signatures().n_used,
         )  # fmt: skip
 
     def thinned(self) -> SampledTerms:
@@ -366,7 +366,7 @@ def data_notes(
         f"'{name}' in other units."
         for term, name in vanished
     ]
-    if status is Status.TOO_FEW_ROWS:
+    if status is Status.TOO_FEW_ROWS and n_finite.min() < n_samples:
         worst = int(np.argmin(n_finite))
         notes.append(
             f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."
