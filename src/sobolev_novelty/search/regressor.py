@@ -416,8 +416,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def alike_inputs_(self) -> tuple[str, ...]:
         """Which inputs the training rows cannot tell apart, in sentences; see the class."""
-        X, y, weights = self._rows(None, None)
-        return alike_inputs(Rows(X, y, weights, self._names()))
+        return alike_inputs(self._rows(None, None)[0], self._names())
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
         """Rows that were given, or those of the search with target and weights."""
