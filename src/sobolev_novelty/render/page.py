@@ -155,10 +155,10 @@ def _equation(data: Data) -> str:
 
 def _facts(data: Data) -> str:
     n_judged = sum(term_verdict(term) != "intercept" for term in data["terms"])
-    is_whole = data["n_used"] == data["n_samples"]
+    n_rows = max(data["n_samples"], data["n_known"] or 0)
     facts = {
         "terms that pass": f"{n_good(data)} of {n_judged}" if has_words(data) else "–",
-        "rows used": f"{data['n_used']:,}" if is_whole else f"{data['n_used']:,} of {data['n_samples']:,}",
+        "rows used": f"{data['n_used']:,}" if data["n_used"] == n_rows else f"{data['n_used']:,} of {n_rows:,}",
     }
     if data["fit"]:
         facts["R², as given"] = r2_text(data["fit"]["r2"])

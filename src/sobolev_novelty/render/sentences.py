@@ -380,8 +380,11 @@ def _factor(label: str) -> str:
 
 def rows_text(data: Data) -> str:
     """How many rows were used, and why others were not."""
-    n, used = data["n_samples"], data["n_used"]
-    said = f"All {n:,} rows were used" if used == n and not data["dropped"] else f"{used:,} of {n:,} rows were used"
+    n, used, known = data["n_samples"], data["n_used"], data["n_known"]
+    if known is not None and known > n:
+        said = f"{used:,} of {known:,} rows were used: those of the search"
+    else:
+        said = f"All {n:,} rows were used" if used == n and not data["dropped"] else f"{used:,} of {n:,} rows were used"
     said += f"; the words come from {data['n_judged']:,} of them, evenly spaced." if data["n_judged"] else "."
     if not data["dropped"]:
         return said
