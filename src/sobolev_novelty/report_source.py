@@ -18,6 +18,7 @@ from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
 from sobolev_novelty.profile_intervals import Interval, equation_intervals, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
+from sobolev_novelty.rounding_errors import is_rounding
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.tangent import Frame, tangent_frame
 from sobolev_novelty.terms import Term
@@ -240,7 +241,7 @@ class SampledTerms:
         rows = ((bad_input & ~found.used), bad_value, bad_derivative)
         return {why: int(bad.sum()) for why, bad in zip(reasons, rows, strict=True)}
 
-    def columns(self) -> FloatArray | None:
+    def columns(self) -> FloatArray:
         """See :class:`Source`."""
         found = self.signatures()
         return np.asarray(found.values[:, found.used])
@@ -274,7 +275,18 @@ class SampledTerms:
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
             n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(status),
-        )  # fmt: skip
+        )  + self._rounded()  # fmt: skip
+
+    def _rounded(self) -> tuple[str, ...]:
+        """Terms that are constant up to rounding, though no two of their values need be equal."""
+        thin = self.thinned()
+        varying = [i for i, term in enumerate(self.terms) if term.expression.variables]
+        found = is_rounding([self.terms[i].expression for i in varying], thin.sample)
+        if not found.any():
+            return ()
+        columns = thin.columns()
+        rounded = [i for i, is_so in zip(varying, found, strict=True) if is_so and len(set(columns[i].tolist())) > 1]
+        return tuple(f"Term {i} is constant up to rounding: its novelty is that of rounding errors." for i in rounded)
 
     def _empty(self) -> set[str]:
         flat = np.flatnonzero(self.sample.scales() == 0.0)

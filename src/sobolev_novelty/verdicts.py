@@ -34,6 +34,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, MIN_WORD_ROWS, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.rounding_errors import is_rounding
 from sobolev_novelty.tangent import tangent_frame
 from sobolev_novelty.terms import Term
 from sobolev_novelty.turning_points import are_resolved
@@ -174,7 +175,9 @@ def term_verdicts(
     used = np.asarray(np.isfinite(rows).all(axis=(0, 1)))
     if not terms or used.sum() < MIN_WORD_ROWS:
         return (NO_VERDICT,) * len(terms)
-    columns = rows[:, 0, used]
+    is_resolved = are_resolved(expressions, own.rows(used))
+    is_constant = is_rounding(expressions, own.rows(used)) & is_resolved  # sin(pi*x) at whole x is no constant
+    columns = np.where(is_constant[:, None], 0.0, rows[:, 0, used])
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
     found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
@@ -183,9 +186,9 @@ def term_verdicts(
     is_known = found.status is Status.OK
     words = _distinct_words(
         found.nu if is_known else np.full(len(terms), math.nan),
-        np.isnan(found.nu) if is_known else prediction.lengths == 0.0,
+        is_constant | (np.isnan(found.nu) if is_known else prediction.lengths == 0.0),
         _resting_rows(columns),
-        are_resolved(expressions, own.rows(used)),
+        is_resolved,
         n_rows=columns.shape[1],
         tau=tau,
     )
@@ -239,7 +242,8 @@ def _distinct_words(
         word = "unknown" if math.isnan(number) else word
         word = "few rows" if resting[i] < few else word if is_resolved[i] else "unresolved"
         word = "constant" if is_constant[i] else word
-        found.append(TermVerdict(word, number, "unknown", math.nan, float(resting[i])))
+        known = math.nan if is_constant[i] else number
+        found.append(TermVerdict(word, known, "unknown", math.nan, float(resting[i])))
     return found
 
 
