@@ -97,6 +97,13 @@ def fit_quality(
     (0.971, 1.0, 0.1)
     """
     columns = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
+    return quality_of_columns(columns, np.array([term.coefficient for term in terms]), y, weights)
+
+
+def quality_of_columns(
+    columns: FloatArray, b: FloatArray, y: FloatArray, weights: FloatArray | None = None
+) -> FitQuality | None:
+    """The same of terms that are columns of numbers, shape (m, n_samples), with coefficients ``b``."""
     used = np.isfinite(columns).all(axis=0)
     if used.sum() < MIN_WORD_ROWS:
         return None
@@ -106,16 +113,16 @@ def fit_quality(
         return None
     order = np.random.default_rng(0).permutation(len(target))  # rows can be sorted: folds and points are drawn
     with np.errstate(all="ignore"):
-        parts = np.array([term.coefficient for term in terms])[:, None] * columns
+        parts = b[:, None] * columns
         prediction = parts.sum(axis=0)
         residual = target - prediction
         quantiles = np.quantile(residual, QUANTILES)
         low, middle, high = np.quantile(parts, (0.05, 0.5, 0.95), axis=1)
         ends = np.quantile(target, (0.05, 0.5, 0.95))
         folds = [order[k::N_FOLDS] for k in range(N_FOLDS)]
-        n_free = 1 + sum(not term.is_constant for term in terms)
+        n_free = 1 + int((np.ptp(columns, axis=1) > 0.0).sum())
         refitted = _r2(target, _refitted(columns, target, w, [np.arange(0)]), w) if len(target) > n_free else np.nan
-        has_folds = len(target) >= 2 * (len(terms) + 1) and len(target) >= 2 * N_FOLDS
+        has_folds = len(target) >= 2 * (len(b) + 1) and len(target) >= 2 * N_FOLDS
         return FitQuality(
             r2=_r2(target, prediction, w),
             refitted_r2=refitted,

@@ -12,6 +12,7 @@ from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weigh
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
+from sobolev_novelty.fit_quality import quality_of_columns
 from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import (
     Geometry,
@@ -26,13 +27,14 @@ from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, factor, residuals
 from sobolev_novelty.report_source import (
     SampledTerms,
+    Target,
     WorkedOut,
     as_known_target,
     candidate_scale,
 )
 from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
-from sobolev_novelty.verdicts import TermVerdict, verdicts_of_factor
+from sobolev_novelty.verdicts import TermVerdict, verdicts_of_columns, verdicts_of_factor
 
 
 @for_every_equation
@@ -105,12 +107,14 @@ def novelty(
     """
     check_tau(tau)
     if is_function_list(equation):
-        if not (y is sigma is sample_weight is None) or intercept != "term":
-            raise ParameterError("Terms that are functions are judged by 'X' alone, the constant a term among others.")
-        geometry = Geometry(order, three_weights(weights), coordinates)
+        if intercept != "term":
+            raise ParameterError("'intercept' must be 'term' for terms that are functions. Got 'free'.")
+        sample = as_sample(X, names)
         return _of_functions(
-            equation, as_sample(X, names), geometry, tau=tau, n_bootstrap=n_bootstrap, random_state=random_state
-        )
+            equation, sample, Geometry(order, three_weights(weights), coordinates),
+            as_known_target(y, sigma, sample_weight, sample.n_samples), tau=tau, n_bootstrap=n_bootstrap,
+            random_state=random_state,
+        )  # fmt: skip
     if is_dask(X):
         options = {"order": order, "weights": weights, "coordinates": coordinates, "intercept": intercept, "tau": tau}
         if not (y is sigma is sample_weight is None):
@@ -134,15 +138,25 @@ def novelty(
     return _with_bootstrap(report, sampled.signatures(), n_bootstrap, random_state, on_progress)
 
 
-def _of_functions(functions: Sequence[Any], sample: Sample, geometry: Geometry, **options: Any) -> NoveltyReport:
+def _of_functions(
+    functions: Sequence[Any], sample: Sample, geometry: Geometry, target: Target | None, *, tau: float, **options: Any
+) -> NoveltyReport:
     if geometry.order > 1:
         raise ParameterError(f"'order' must be 0 or 1 for terms that are functions. Got {geometry.order}.")
     found = function_terms(functions, sample)
     has_slopes = geometry.order == 1
     report = novelty_of_arrays(
         found.values, found.gradients if has_slopes else None, labels=found.labels,
-        scales=geometry.scales(sample) if has_slopes else None, weights=geometry.weights, **options,
+        scales=geometry.scales(sample) if has_slopes else None, weights=geometry.weights, tau=tau, **options,
     )  # fmt: skip
+    if target is not None and isinstance(report.source, WorkedOut):
+        used = np.asarray(np.isfinite(found.values).all(axis=0))
+        if has_slopes:
+            used = used & np.isfinite(found.gradients).all(axis=(0, 1))
+        known, nu = target.rows(used), np.array([verdict.novelty for verdict in report.verdicts])
+        words = verdicts_of_columns(found.values[:, used], nu, known.y, known.weights, known.variance, tau=tau)
+        quality = quality_of_columns(found.values, report.coefficients, target.y, target.weights)
+        report = replace(report, source=replace(report.source, words=words, quality=quality))
     return replace(report, geometry=geometry, names=sample.names, given_notes=(found.note,) if has_slopes else ())
 
 

@@ -194,9 +194,54 @@ def term_verdicts(
     )
     if y is None:
         return _without_target(words, prediction)
-    target, unit = _of_order_one(y[used])
-    fit = fit_columns(columns, target, w, None if variance is None else variance / unit**2)
-    bits = constant_bits(expressions, own.rows(np.flatnonzero(used)), fit)
+    fit, _ = _fitted(columns, y[used], w, variance)
+    return _judged(words, columns, w, fit, constant_bits(expressions, own.rows(np.flatnonzero(used)), fit))
+
+
+def verdicts_of_columns(
+    columns: FloatArray,
+    nu: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None = None,
+    variance: float | None = None,
+    *,
+    tau: float = TAU_ID,
+) -> tuple[TermVerdict, ...]:
+    """The words on terms that are columns of numbers, with the t intervals of their coefficients.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n_used)
+    nu : ndarray of shape (m,)
+        Novelties with a free intercept; ``nan`` where there are none.
+    """
+    if columns.shape[1] < MIN_WORD_ROWS:
+        return (NO_VERDICT,) * len(columns)
+    fit, unit = _fitted(columns, y, weights, variance)
+    is_resolved = np.ones(len(columns), dtype=bool)
+    words = _distinct_words(
+        nu, fit.lengths == 0.0, _resting_rows(columns), is_resolved, n_rows=columns.shape[1], tau=tau
+    )
+    found = _judged(words, columns, weights, fit, np.zeros(len(columns)))
+    ends = zip(unit * fit.coefficients, unit * _quantile(fit) * fit.standard_errors, strict=True)
+    each = zip(found, ends, strict=True)
+    return tuple(
+        verdict if fit.lengths[i] == 0.0 else verdict.with_interval(
+            float(b - half), float(b + half), "determined" if math.isfinite(half) else "flat"
+        )
+        for i, (verdict, (b, half)) in enumerate(each)
+    )  # fmt: skip
+
+
+def _fitted(columns: FloatArray, y: FloatArray, w: FloatArray | None, variance: float | None) -> tuple[TermFit, float]:
+    """The terms refitted to the target beside a free intercept, and the unit that the target was divided by."""
+    target, unit = _of_order_one(y)
+    return fit_columns(columns, target, w, None if variance is None else variance / unit**2), unit
+
+
+def _judged(
+    words: Sequence[TermVerdict], columns: FloatArray, w: FloatArray | None, fit: TermFit, bits: FloatArray
+) -> tuple[TermVerdict, ...]:
     refitted = fit_columns(columns, fit.coefficients @ columns, w)
     common = _without_target(words, refitted)
     return _shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted)
@@ -261,8 +306,7 @@ def _needed_word(distinct: str, loss: float, bits: float = math.inf) -> str:
 def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -> TermVerdict:
     if verdict.distinct == "constant":
         return verdict
-    known = fit.known_variance
-    n_spare = fit.n_rows - 1 - int((~fit.is_dependent).sum())
+    known, n_spare = fit.known_variance, _n_spare(fit)
     if known is None and n_spare < 1:  # any target is fitted exactly
         return replace(verdict, needed="unknown", partner=None, pair_loss=None, determined="flat")
     t, chance = float(fit.t[i]), math.sqrt(2.0 * math.log(2.0) * constants)
@@ -276,6 +320,20 @@ def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -
         verdict, needed=_needed_word(verdict.distinct, verdict.loss, bits), partner=None, pair_loss=None, t=t,
         chance=chance, bits=bits, error_increase=increase, determined="yes" if t - chance >= STANDS_OUT else "no",
     )  # fmt: skip
+
+
+def _n_spare(fit: TermFit) -> int:
+    """Rows beyond the coefficients and the intercept."""
+    return fit.n_rows - 1 - int((~fit.is_dependent).sum())
+
+
+def _quantile(fit: TermFit) -> float:
+    """Standard errors of half a 95 % interval."""
+    from scipy.special import ndtri, stdtrit  # not with the module: reports must load fast
+
+    if fit.known_variance is not None:
+        return float(ndtri(0.975))
+    return float(stdtrit(_n_spare(fit), 0.975)) if _n_spare(fit) > 0 else math.inf
 
 
 def _beyond_normal(n_spare: int) -> float:
