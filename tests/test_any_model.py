@@ -171,6 +171,23 @@ def test_a_function_that_loses_the_imaginary_part_is_differentiated_by_differenc
     np.testing.assert_allclose(report.nu, expected.nu, atol=1e-6)
 
 
+@pytest.mark.parametrize("options", [{}, {"sigma": 0.3}, {"sample_weight": np.linspace(1.0, 2.0, len(X))}])
+def test_functions_with_a_target_get_every_word_that_formulas_get(options: dict[str, object]) -> None:
+    target = 2.0 * np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.2 * np.cos(37.0 * X[:, 0])
+    functions = [lambda X: np.sin(X[:, 0]), lambda X: X[:, 1], lambda X: np.tanh(X[:, 0] * X[:, 1])]
+    found = sn.novelty(functions, X, target, **options)  # type: ignore[arg-type]
+    expected = sn.novelty(["sin(x0)", "x1", "tanh(x0*x1)"], X, target, **options)  # type: ignore[arg-type]
+    for one, other in zip(found.verdicts, expected.verdicts, strict=True):
+        assert (one.distinct, one.needed, one.determined) == (other.distinct, other.needed, other.determined)
+        for name in ("novelty", "loss", "t", "bits", "error_increase", "interval"):
+            np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-6)
+    assert {v.determined for v in found.verdicts} == {"yes", "no"}
+    assert found.fit_quality is not None and expected.fit_quality is not None
+    assert found.fit_quality.r2 == pytest.approx(expected.fit_quality.r2)
+    few = sn.novelty(functions[:2], X[:12], target[:12])
+    assert few.has_words and few.fit_quality is not None and np.isnan(few.nu).all()
+
+
 def test_functions_that_cannot_be_used_are_refused() -> None:
     with pytest.raises(sn.ParameterError, match="has 3 parameters .a, b, c.. A function takes the whole table"):
         sn.novelty([lambda a, b, c: a], X)

@@ -296,6 +296,40 @@ def test_linear_models_behind_scalers_and_polynomials() -> None:
     assert set(from_model(LinearRegression().fit(frame, Y)).variables) == {"mass", "speed"}
 
 
+def test_a_polynomial_of_scaled_inputs_is_that_of_the_inputs() -> None:
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler, PolynomialFeatures, StandardScaler
+
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(1.0, 5.0, (200, 2))
+    y = 2.0 * rows[:, 0] + 0.5 * rows[:, 1] ** 2 + 0.3 * rows[:, 0] * rows[:, 1] + 0.1 * rng.normal(size=200)
+    plain = sn.novelty(make_pipeline(PolynomialFeatures(2), LinearRegression()).fit(rows, y), rows, y)
+    for scaler in (StandardScaler(), MinMaxScaler((-1, 1))):
+        model = make_pipeline(scaler, PolynomialFeatures(2, include_bias=False), LinearRegression()).fit(rows, y)
+        report = sn.novelty(model, rows, y)
+        assert report.labels == plain.labels == ("1", "x0", "x1", "x0**2", "x0*x1", "x1**2")
+        assert [v.determined for v in report.verdicts] == [v.determined for v in plain.verdicts]
+        assert [v.determined for v in report.verdicts].count("yes") == 3
+        np.testing.assert_allclose(report.coefficients, plain.coefficients, rtol=1e-6)
+        np.testing.assert_allclose(report.table["low"], plain.table["low"], rtol=1e-6)
+        both = LinearRegression().fit(model[:-1].transform(rows), np.column_stack([y, 3.0 * y]))
+        assert list(sn.novelty(make_pipeline(*[step for _, step in model.steps[:-1]], both), rows)) == ["y0", "y1"]
+
+
+def test_a_polynomial_far_from_zero_is_left_as_it_was_scaled() -> None:
+    from sklearn.linear_model import LinearRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    rows = 300.0 + np.random.default_rng(0).normal(size=(100, 1))
+    y = (rows[:, 0] - 300.0) ** 5
+    model = make_pipeline(StandardScaler(), PolynomialFeatures(5), LinearRegression()).fit(rows, y)
+    written = from_model(model)
+    assert "- 3" in str(written) or "+ (-" in str(written)  # multiplied out, all digits would cancel
+    np.testing.assert_allclose(evaluate(written, rows), model.predict(rows), rtol=0, atol=1e-8 * np.abs(y).max())
+
+
 def test_linear_models_with_several_targets_are_systems() -> None:
     from sklearn.linear_model import LinearRegression
     from sklearn.multioutput import MultiOutputRegressor

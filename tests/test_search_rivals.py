@@ -11,7 +11,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.rivals import alike_inputs, rivals
+from sobolev_novelty.search.rivals import rivals
 from sobolev_novelty.search.validation import Rows
 
 RNG = np.random.default_rng(0)
@@ -26,20 +26,6 @@ def test_equations_that_fit_as_well_are_rivals_and_worse_ones_are_not() -> None:
     assert next(str(e) for e in found["expression"]) == "2*x0"
     assert {str(e) for e in found["expression"][1:]} == {"2*x1", "x0 + x1"}
     assert found["lead"].iloc[0] == 0.0 and (found["difference"].iloc[1:] > 0.0).all()
-
-
-def test_near_duplicates_and_functions_of_each_other_cannot_be_told_apart() -> None:
-    other = RNG.normal(size=120)
-    assert alike_inputs(Rows(np.c_[T, other], T, None, ("t", "z"))) == ()
-    for twin in (T + 1e-3 * RNG.normal(size=120), T**3, -np.log(T)):
-        (sentence,) = alike_inputs(Rows(np.c_[T, other, twin], T, None, ("t", "z", "u")))
-        assert sentence == "On these rows u is a function of t: they cannot be told apart."
-
-
-def test_a_trajectory_is_seen_to_be_a_curve() -> None:
-    t = np.linspace(0.0, 6.0, 300)
-    (sentence,) = alike_inputs(Rows(np.c_[np.cos(t), np.sin(t)], t, None, ("p", "q")))
-    assert sentence.startswith("The inputs p, q lie on a curve")
 
 
 def test_a_model_names_its_rivals(tmp_path: Path) -> None:

@@ -250,3 +250,68 @@ def test_statistics_are_those_of_the_textbook() -> None:
     np.testing.assert_allclose(table["VIF"][:2], 1.0 / (1.0 - r2), rtol=1e-8)
     assert np.isnan(table["VIF"][2]) and (table["condition_index"][:2] > 10.0).all()
     assert (table["proportion"][:2] > 0.9).all() and (table["bits"][:2] > 0.0).all()
+
+
+PLANTED_MODELS = {
+    "8.2*x0/(3 + x0)": 0.2,
+    "8.2*exp(-0.7*x0)": 0.2,
+    "8.2*exp(-0.7*x0)*(1 + 2*x1)": 0.2,
+    "2*(x0 - 3)*x1 + 0.4": 0.2,
+    "4/(1 + (x0/1.5)**3.2) + 1": 0.1,
+    "2.1*sin(1.3*x0 + 0.4) - 0.5*x1**2": 0.3,
+    "3*x0 - 2*x0*x1 + 7": 1.0,
+    "exp(2 - 0.5*x0) + 3*x1": 0.1,
+    "5/(2 + x0) + 2*(x0 + x1)*x1": 0.1,
+}
+
+
+@pytest.mark.parametrize("equation", PLANTED_MODELS)
+@pytest.mark.parametrize("sigma", [None, 0.3])
+def test_a_report_has_the_intervals_of_sn_intervals(equation: str, sigma: float | None) -> None:
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.uniform(0.1, 4.0, 80), rng.uniform(0.5, 2.0, 80)])
+    y = sn.evaluate(equation, X) + PLANTED_MODELS[equation] * rng.normal(size=80)
+    report, found = sn.novelty(equation, X, y, sigma=sigma), sn.intervals(equation, X, y, sigma=sigma)
+    of_constants = {(item.low, item.high) for item in found} | {(-item.high, -item.low) for item in found}
+    shared = [v for v in report.verdicts if v.interval in of_constants]
+    n_products = {"8.2*exp(-0.7*x0)*(1 + 2*x1)": 1, "2*(x0 - 3)*x1 + 0.4": 1, "exp(2 - 0.5*x0) + 3*x1": 1}
+    n_repeated = 1 if equation.startswith("5/") else 0
+    assert len(shared) == len(report) - n_products.get(equation, 0)
+    assert len({v.interval for v in shared}) == len(shared) - n_repeated
+    words = {(item.low, item.high): item.verdict for item in found}
+    for verdict in shared:
+        if verdict.t is not None and verdict.interval in words and words[verdict.interval] == "determined":
+            assert verdict.determined == "yes"
+
+
+def test_the_coefficient_that_two_constants_make_up_has_the_interval_of_their_product() -> None:
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.uniform(0.1, 4.0, 80), rng.uniform(0.5, 2.0, 80)])
+    y = 2.0 * (X[:, 0] - 3.0) * X[:, 1] + 0.2 * rng.normal(size=80)
+    product = sn.novelty("2*(x0 - 3)*x1", X, y).verdicts
+    plain = sn.intervals("2*x0*x1 - 6*x1", X, y)
+    for verdict, item in zip(product, plain, strict=True):
+        assert verdict.interval is not None
+        np.testing.assert_allclose(verdict.interval, (item.low, item.high), rtol=1e-3)
+    scale = sn.novelty("2*sin(x0)*(3*x0 + 6)", X[:, :1], sn.evaluate("2*sin(x0)*(3*x0 + 6)", X[:, :1]) + y - y.mean())
+    assert [v.interval is not None and np.isfinite(v.interval).all() for v in scale.verdicts] == [True, True]
+    assert {item.verdict for item in sn.intervals("2*sin(x0)*(3*x0 + 6)", X[:, :1], y)} == {"flat"}
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-80, 1e80, 1e170])
+def test_units_of_the_target_and_the_inputs_only_scale_the_intervals(unit: float) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0.1, 4.0, 60)
+    y = 2.0 * np.exp(-0.7 * x) + 1.0 + 0.05 * rng.normal(size=60)
+    plain = sn.intervals("2*exp(-0.7*x0) + 1", x, y)
+    small = sn.intervals(f"{2 * unit!r}*exp(-0.7*x0) + {unit!r}", x, y * unit)
+    far = sn.intervals(f"2*exp({-0.7 / unit!r}*x0) + 1", x * unit, y)
+    for a, b, c, s in zip(plain, small, far, (unit, 1.0, unit), strict=True):
+        own = a.low if s == 1.0 else a.low * unit
+        np.testing.assert_allclose([b.low, b.high], [own, a.high * s], rtol=1e-4)
+        inner = 1.0 / unit if a.kind == "inner" else 1.0
+        np.testing.assert_allclose([c.low, c.high], [a.low * inner, a.high * inner], rtol=1e-4)
+        assert a.verdict == b.verdict == c.verdict == "determined"
+    np.testing.assert_allclose(small.noise, plain.noise * unit, rtol=1e-6)
+    for mine, his in zip(small.band(x[:5]), plain.band(x[:5]), strict=True):
+        np.testing.assert_allclose(mine, his * unit, rtol=1e-6)

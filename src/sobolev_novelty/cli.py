@@ -141,7 +141,7 @@ def report(
         else:
             _print_report(found)
         problems = [write_or_rescue(path, _report_writer(found, path))[1] for path in paths]
-    _fail_after_printing("" if found.status.value == "ok" else found.status.sentence, *problems)
+    _fail_after_printing("" if found.has_words else found.sentence, *problems)
 
 
 def _report(

@@ -18,6 +18,7 @@ import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
+from sobolev_novelty.geometry import MIN_WORD_ROWS
 from sobolev_novelty.json_numbers import json_number, json_rows
 from sobolev_novelty.terms import Term
 
@@ -38,7 +39,7 @@ class FitQuality:
         Of the equation as it is given.
     refitted_r2, cv_r2 : float
         With coefficients and an intercept refitted to the rows, and to four fifths of them at a time; ``nan`` where
-        there are too few rows to leave some out.
+        there are no more rows than coefficients, or too few to leave some out.
     rmse : float
         Root mean square of the residuals of the equation as it is given.
     residual_quantiles : tuple of float
@@ -78,7 +79,7 @@ class FitQuality:
 def fit_quality(
     terms: Sequence[Term], sample: Sample, y: FloatArray, weights: FloatArray | None = None
 ) -> FitQuality | None:
-    """How well the sum of the terms gives ``y``; None where no row is finite.
+    """How well the sum of the terms gives ``y``; None where fewer than three rows are finite.
 
     Parameters
     ----------
@@ -96,8 +97,15 @@ def fit_quality(
     (0.971, 1.0, 0.1)
     """
     columns = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
+    return quality_of_columns(columns, np.array([term.coefficient for term in terms]), y, weights)
+
+
+def quality_of_columns(
+    columns: FloatArray, b: FloatArray, y: FloatArray, weights: FloatArray | None = None
+) -> FitQuality | None:
+    """The same of terms that are columns of numbers, shape (m, n_samples), with coefficients ``b``."""
     used = np.isfinite(columns).all(axis=0)
-    if not used.any():
+    if used.sum() < MIN_WORD_ROWS:
         return None
     columns, target = columns[:, used], y[used]
     w = np.ones(len(target)) if weights is None else weights[used]
@@ -105,17 +113,19 @@ def fit_quality(
         return None
     order = np.random.default_rng(0).permutation(len(target))  # rows can be sorted: folds and points are drawn
     with np.errstate(all="ignore"):
-        parts = np.array([term.coefficient for term in terms])[:, None] * columns
+        parts = b[:, None] * columns
         prediction = parts.sum(axis=0)
         residual = target - prediction
         quantiles = np.quantile(residual, QUANTILES)
         low, middle, high = np.quantile(parts, (0.05, 0.5, 0.95), axis=1)
         ends = np.quantile(target, (0.05, 0.5, 0.95))
         folds = [order[k::N_FOLDS] for k in range(N_FOLDS)]
-        has_folds = len(target) >= 2 * (len(terms) + 1) and len(target) >= 2 * N_FOLDS
+        n_free = 1 + int((np.ptp(columns, axis=1) > 0.0).sum())
+        refitted = _r2(target, _refitted(columns, target, w, [np.arange(0)]), w) if len(target) > n_free else np.nan
+        has_folds = len(target) >= 2 * (len(b) + 1) and len(target) >= 2 * N_FOLDS
         return FitQuality(
             r2=_r2(target, prediction, w),
-            refitted_r2=_r2(target, _refitted(columns, target, w, [np.arange(0)]), w),
+            refitted_r2=refitted,
             cv_r2=_r2(target, _refitted(columns, target, w, folds), w) if has_folds else np.nan,
             rmse=float(np.sqrt((w @ residual**2) / w.sum())),
             residual_quantiles=tuple(quantiles.tolist()),

@@ -33,6 +33,8 @@ from sobolev_novelty.errors import ParameterError
 
 #: Fewer common finite rows than this give no novelty (Appendix D.4).
 MIN_ROWS = 32
+#: Fewer than this give no word on a term either.
+MIN_WORD_ROWS = 3
 #: A column of which centring leaves no more than this share is constant: the rest is rounding.
 CONSTANT_SHARE = 1e-13
 #: Whether the constant is a rival of the other terms, as in the paper, or projected out of all of them.

@@ -18,16 +18,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from sobolev_novelty.constants import Constant, Parametrised, parametrised, parametrised_terms
-from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
+from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.digits import interval_text, number_text
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text, to_infix
+from sobolev_novelty.fitted_rows import FittedRows, weighted_spread
 from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.profiles import Estimate, Model, best_fit, profile_ends
+from sobolev_novelty.profile_ends import Quantity, profile_ends
+from sobolev_novelty.profiles import Estimate, Model, Scale, best_fit
+from sobolev_novelty.term_coefficients import coefficients_of
 from sobolev_novelty.terms import Term
 
 if TYPE_CHECKING:
@@ -163,13 +165,15 @@ class Intervals:
             values, slopes = (
                 found[0] for found in self.model.on(rows, self.best.theta).evaluate(self.best.theta[None])
             )
+            unit = self.model.scale.prediction
             variance = np.einsum("pn,pq,qn->n", slopes, self.best.inverse, slopes)
             relative = slopes / self.best.scale[:, None]
             loose = np.linalg.norm(self.best.null.T @ relative, axis=0) > 1e-6 * np.linalg.norm(relative, axis=0)
-            spread = self.noise * np.sqrt(variance + (1.0 if observation else 0.0))
+            noise = self.noise / unit
+            spread = unit * noise * np.sqrt(variance + (1.0 if observation else 0.0))
         dof = None if self.is_noise_known else self.n_rows - self.n_parameters
         half = np.where(loose, np.inf, _quantile(self.level, dof) * spread)
-        return values, values - half, values + half
+        return unit * values, unit * values - half, unit * values + half
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, ready for JSON; an open end is ``None``."""
@@ -249,16 +253,49 @@ def intervals(
             f"'equation' has {n_constants} constants; intervals are found for at most {MAX_CONSTANTS}. Collect equal "
             "terms, or give a part of it."
         )
-    data = _Data.of([expression], sample, y, sample_weight, sigma)
+    data = FittedRows.of([expression], sample, y, sample_weight, sigma)
     whole = _without_repeated_coefficients(expression, data)
     found = _Solved.of(whole, data, level)
-    items = tuple(
-        found.interval(j, _label(whole, constant, found.best.theta)) for j, constant in enumerate(whole.constants)
-    )
+    items = found.intervals([_label(whole, constant, found.theta) for constant in whole.constants])
     return Intervals(
-        items, whole.at(found.best.theta), whole.half_widths([item.half_width for item in items]), level, found.n_rows,
+        items, whole.at(found.theta), whole.half_widths([item.half_width for item in items]), level, found.data.n_rows,
         found.best.rank, found.noise, data.is_noise_known, found.model, found.best,
     )  # fmt: skip
+
+
+def equation_intervals(
+    expression: Expression,
+    terms: Sequence[Term],
+    sample: Sample,
+    y: FloatArray,
+    *,
+    level: float = 0.95,
+    sample_weight: FloatArray | None = None,
+    sigma: FloatArray | None = None,
+) -> tuple[Interval | None, ...]:
+    """What :func:`intervals` finds, for the coefficients of the additive terms of the equation.
+
+    The fit and the profile are the same. A coefficient that is one of the equation's constants has its interval; one
+    that several make up (``2*(x0 - 3)`` has the term -6) that of their product. None where a coefficient is not made up
+    of constants, or its profile does not settle.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.terms import additive_terms
+    >>> x = np.linspace(0.0, 4.0, 60)
+    >>> y = 8.0 * x / (1.5 + x) + 0.1 * np.cos(40.0 * x)
+    >>> law = parse("8*x0/(1.5 + x0)")
+    >>> (found,) = equation_intervals(law, additive_terms(law).terms, as_sample(x), y)
+    >>> (found.low, found.high) == (intervals(law, x, y)[0].low, intervals(law, x, y)[0].high)
+    True
+    """
+    if not terms or len(parametrised(expression).theta) > MAX_CONSTANTS:
+        return (None,) * len(terms)
+    data = FittedRows.of([expression], sample, y, sample_weight, sigma)
+    whole = _without_repeated_coefficients(expression, data)
+    found = _Solved.of(whole, data, level)
+    return found.of_terms(terms, coefficients_of(terms, whole))
 
 
 def term_intervals(
@@ -288,10 +325,9 @@ def term_intervals(
     expressions = [term.expression for term in terms]
     if not expressions:
         return ()
-    data = _Data.of(expressions, sample, y, sample_weight, sigma)
+    data = FittedRows.of(expressions, sample, y, sample_weight, sigma)
     whole = parametrised_terms([term.coefficient for term in terms], expressions)
-    found = _Solved.of(whole, data, level, n_wanted=len(terms))
-    return tuple(found.interval(i, short_text(e)) for i, e in enumerate(expressions))
+    return _Solved.of(whole, data, level).intervals([short_text(e) for e in expressions])
 
 
 def _quantile(level: float, dof: int | None) -> float:
@@ -304,82 +340,7 @@ def _quantile(level: float, dof: int | None) -> float:
     return float(stdtrit(dof, upper)) if dof > 0 else math.inf
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Data:
-    """The rows in which the equation is finite, weighted."""
-
-    sample: Sample
-    y: FloatArray  # times the root of the weights
-    root: FloatArray | None
-    is_noise_known: bool
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.y)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of the target."""
-        return _spread(self.y, self.root)
-
-    @classmethod
-    def of(cls, expressions: Sequence[Expression], sample: Sample, y: Any, sample_weight: Any, sigma: Any) -> _Data:
-        target = as_target(y, sample.n_samples)
-        root = _root_weights(sample.n_samples, sample_weight, sigma)
-        with np.errstate(all="ignore"):
-            used = np.asarray(np.isfinite(derivatives(expressions, sample, order=0)[:, 0]).all(axis=0))
-        if root is not None:
-            used &= root > 0.0
-        if not used.any():
-            raise DataError("The equation is not finite in any row of 'X'. Check its domain and the columns.")
-        whole = cls(sample, target if root is None else target * root, root, sigma is not None)
-        return whole.rows(used)
-
-    def rows(self, used: npt.NDArray[np.bool_]) -> _Data:
-        """Only these rows."""
-        if used.all():
-            return self
-        root = None if self.root is None else self.root[used]
-        return _Data(self.sample.rows(used), self.y[used], root, self.is_noise_known)
-
-    def model(self, whole: Parametrised) -> Model:
-        """The equation on these rows."""
-        return Model(whole.parts, whole.theta, self.sample.X, self.sample.names, self.root)
-
-    def differentiable(self, whole: Parametrised) -> _Data:
-        """The rows in which every derivative along a constant is finite: not the edge of a root's domain."""
-        used = np.isfinite(self.model(whole).evaluate(whole.theta[None])[1][0]).all(axis=0)
-        if not used.any():
-            raise DataError("No row of 'X' has finite derivatives of the equation along its constants.")
-        return self.rows(used)
-
-
-def _root_weights(n_samples: int, sample_weight: Any, sigma: Any) -> FloatArray | None:
-    if sample_weight is not None and sigma is not None:
-        raise ParameterError("'sample_weight' and 'sigma' both say how well rows are known. Give one of them.")
-    if sigma is not None:
-        errors = as_target(np.full(n_samples, sigma) if np.ndim(sigma) == 0 else sigma, n_samples, "sigma")
-        if (errors <= 0.0).any():
-            raise ParameterError("'sigma' must be positive: the standard deviation of each measurement.")
-        return np.asarray(1.0 / errors)
-    if sample_weight is None:
-        return None
-    weights = as_target(sample_weight, n_samples, "sample_weight")
-    if (weights < 0.0).any() or not (weights > 0.0).any():
-        raise ParameterError("'sample_weight' must not be negative, and not all zero.")
-    return np.asarray(np.sqrt(weights))
-
-
-def _spread(weighted: FloatArray, root: FloatArray | None) -> float:
-    """Weighted standard deviation of values that are given times the root of the weights."""
-    if root is None:
-        return float(np.std(weighted))
-    w = root**2
-    values = weighted / root
-    return float(np.sqrt(np.average((values - np.average(values, weights=w)) ** 2, weights=w)))
-
-
-def _without_repeated_coefficients(expression: Expression, data: _Data) -> Parametrised:
+def _without_repeated_coefficients(expression: Expression, data: FittedRows) -> Parametrised:
     """The constants of an equation; a coefficient 1 counts only where other constants of its summand cannot imitate it.
 
     ``exp(2 - x)`` has its scale in the 2 already; ``sin(2*x)`` has none.
@@ -403,47 +364,93 @@ def _without_repeated_coefficients(expression: Expression, data: _Data) -> Param
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Solved:
-    """The best fit, and the ends of all intervals."""
+    """The best fit; parameters, target and noise in the units of the model."""
 
     whole: Parametrised
+    data: FittedRows
     model: Model
     best: Estimate
-    ends: FloatArray
-    noise: float
-    reach: FloatArray  # of each coefficient, the change that moves the prediction by the target's spread
-    n_rows: int
+    slack: float
+    noise: float  # in the unit of the target
 
     @classmethod
-    def of(cls, whole: Parametrised, data: _Data, level: float, n_wanted: int | None = None) -> _Solved:
+    def of(cls, whole: Parametrised, data: FittedRows, level: float) -> _Solved:
         if not 0.0 < level < 1.0:
             raise ParameterError(f"'level' must be between 0 and 1, for example 0.95. Got {level}.")
         with np.errstate(all="ignore"):
             data = data.differentiable(whole)
-            model = data.model(whole)
-            best = best_fit(model, data.y, whole.theta)
+            scale = Scale.of(data.y, data.model(whole).evaluate(whole.theta[None])[1][0])
+            model = data.model(whole, scale)
+            best = best_fit(model, data.y / scale.prediction, whole.theta / scale.parameters)
             if best is None:
                 raise DataError("The sum of squares of the equation's residuals is not finite. Rescale 'y' or 'X'.")
             dof = data.n_rows - best.rank
-            noise = 1.0 if data.is_noise_known else math.sqrt(best.loss / dof) if dof > 0 else math.inf
-            slack = (_quantile(level, None if data.is_noise_known else dof) * noise) ** 2
-            if math.isfinite(slack):
-                ends = profile_ends(model, data.y, best, slack, n_wanted=n_wanted)
-            else:
-                ends = np.tile(np.array([-np.inf, np.inf]), (len(best.theta), 1))
-            slopes = model.evaluate(best.theta[None])[1][0]
-            spreads = np.array([_spread(column, data.root) for column in slopes])
-            sizes = np.linalg.norm(slopes, axis=1) / math.sqrt(data.n_rows)
-            is_judged = np.array([c.is_coefficient for c in whole.constants]) & (spreads > 1e-12 * sizes)
-            reach = np.where(is_judged, data.spread / np.where(spreads > 0.0, spreads, 1.0), np.inf)
-        return cls(whole, model, best, ends, noise, reach, data.n_rows)
+            own = 1.0 / scale.prediction if data.is_noise_known else math.sqrt(best.loss / dof) if dof > 0 else math.inf
+            slack = (_quantile(level, None if data.is_noise_known else dof) * own) ** 2
+        return cls(whole, data, model, best, slack, own * scale.prediction)
 
-    def interval(self, j: int, label: str) -> Interval:
-        constant, estimate = self.whole.constants[j], float(self.best.theta[j])
-        low, high = (float(end) for end in self.ends[j])
-        n_closed = sum(math.isfinite(end) and abs(end - estimate) <= self.reach[j] for end in (low, high))
-        verdict: Determination = ("flat", "one-sided", "determined")[n_closed]
-        kind = "coefficient" if constant.is_coefficient else "inner"
-        return Interval(label, kind, float(self.whole.theta[j]), estimate, low, high, verdict)
+    @property
+    def theta(self) -> FloatArray:
+        """The best constants."""
+        return self.best.theta * self.model.scale.parameters
+
+    def intervals(self, labels: Sequence[str]) -> tuple[Interval, ...]:
+        """Of the first constants, one for each label."""
+        n = len(labels)
+        ends = self._ends([Quantity.of_parameter(j, len(self.best.theta)) for j in range(n)])
+        with np.errstate(all="ignore"):
+            reach = self._reach(self.model.evaluate(self.best.theta[None])[1][0, :n])
+        found = []
+        for j, label in enumerate(labels):
+            constant, unit = self.whole.constants[j], float(self.model.scale.parameters[j])
+            kind = "coefficient" if constant.is_coefficient else "inner"
+            farthest = float(reach[j]) if constant.is_coefficient else math.inf
+            numbers = (self.best.theta[j], *ends[j])
+            found.append(_interval(label, kind, float(self.whole.theta[j]), numbers, farthest, unit=unit))
+        return tuple(found)
+
+    def of_terms(self, terms: Sequence[Term], coefficients: Sequence[Quantity | None]) -> tuple[Interval | None, ...]:
+        """Of the coefficients of the terms; of one that is a constant, that of the constant."""
+        scale = self.model.scale
+        known = [(i, q.in_units(scale.parameters)) for i, q in enumerate(coefficients) if q is not None]
+        ends = self._ends([quantity for _, quantity in known])
+        with np.errstate(all="ignore"):
+            columns = derivatives([term.expression for term in terms], self.data.sample, order=0)[:, 0]
+            reach = self._reach(columns if self.data.root is None else columns * self.data.root)
+        found: list[Interval | None] = [None] * len(terms)
+        for (i, quantity), (low, high) in zip(known, ends.tolist(), strict=True):
+            if math.isnan(low) or math.isnan(high):
+                continue
+            label, given = short_text(terms[i].expression), terms[i].coefficient
+            j = quantity.parameter
+            is_inner = j is not None and not self.whole.constants[j].is_coefficient
+            farthest = math.inf if is_inner else float(reach[i]) * scale.prediction
+            found[i] = _interval(label, "coefficient", given, (quantity.value(self.best.theta), low, high), farthest)
+        return tuple(found)
+
+    def _ends(self, quantities: Sequence[Quantity]) -> FloatArray:
+        if not math.isfinite(self.slack):
+            return np.tile(np.array([-np.inf, np.inf]), (len(quantities), 1))
+        with np.errstate(all="ignore"):
+            y = self.data.y / self.model.scale.prediction
+            return profile_ends(self.model, y, self.best, self.slack, quantities)
+
+    def _reach(self, columns: FloatArray) -> FloatArray:
+        """The change of each coefficient that moves the prediction by the target's spread."""
+        spreads = np.array([weighted_spread(column, self.data.root) for column in columns])
+        sizes = np.linalg.norm(columns, axis=1) / math.sqrt(self.data.n_rows)
+        spread = weighted_spread(self.data.y / self.model.scale.prediction, self.data.root)
+        return np.where(spreads > 1e-12 * sizes, spread / np.where(spreads > 0.0, spreads, 1.0), np.inf)
+
+
+def _interval(
+    label: str, kind: str, given: float, numbers: Sequence[float], reach: float, *, unit: float = 1.0
+) -> Interval:
+    """An interval from the estimate and its two ends; an end beyond ``reach`` counts as open."""
+    estimate, low, high = (float(number) for number in numbers)
+    n_closed = sum(math.isfinite(end) and abs(end - estimate) <= reach for end in (low, high))
+    verdict: Determination = ("flat", "one-sided", "determined")[n_closed]
+    return Interval(label, kind, given, estimate * unit, low * unit, high * unit, verdict)
 
 
 def _label(whole: Parametrised, constant: Constant, theta: FloatArray) -> str:
@@ -460,7 +467,7 @@ def _label(whole: Parametrised, constant: Constant, theta: FloatArray) -> str:
         return to_infix(summand.subtree(2), texts[1:])
     texts[place] = "1"
     text = to_infix(summand, texts)
-    return text[2:] if text.startswith("1*") else text
+    return text[2:] if text.startswith("1*") else text if text.endswith("**1") else text.removesuffix("*1")
 
 
 __all__ = ["Interval", "Intervals", "intervals", "term_intervals"]

@@ -1,19 +1,9 @@
-r"""Profile likelihood of the constants of a sum, with Jacobians from the kernel.
+r"""Least squares on the constants of a sum, with Jacobians from the kernel: the fit that a profile starts from.
 
 Notation
 --------
 ``theta``  parameters, shape (p,), or (m, p) for m points at once;  ``f``  prediction,  ``J``  its derivative along the
-parameters, both times the square root of the weights;  ``S``  sum of squared residuals;  ``S_star``  its threshold
-
-The end of the interval of parameter ``j`` is the farthest :math:`\theta_j` that some :math:`\theta` with
-:math:`S(\theta) \le S^*` has. Linearised at a point, that is a linear function over an ellipsoid:
-
-.. math:: \delta = (J^TJ)^{-1}J^Tr \pm \sqrt{S^* - S_0}\,\frac{(J^TJ)^{-1}e_j}{\sqrt{(J^TJ)^{-1}_{jj}}}
-
-with :math:`S_0` the minimum of the linearised problem. The iteration stands still exactly where :math:`S = S^*` and the
-other parameters are refitted: at the end of the profile. For a linear sum the first step is the answer, the t interval.
-All ends move at once, one call of the kernel for each step. Where this does not settle, the profile is followed outward
-and the others refitted at each value.
+parameters, both times the square root of the weights
 """
 
 from __future__ import annotations
@@ -37,20 +27,12 @@ BoolArray = npt.NDArray[np.bool_]
 FIT_STEPS, REFIT_STEPS = 60, 12
 #: A relative gain below this ends a fit.
 CONVERGED = 1e-12
-#: Steps of all interval ends together.
-END_STEPS = 14
-#: An end is reached when a step moves it by less than this share of its distance from the estimate.
-END_TOLERANCE = 2e-3
 #: Directions with a singular value below this share of the largest change no prediction.
 RANK_TOLERANCE = 1e-9
 #: A parameter takes part in such a direction from this share on.
 NULL_SHARE = 1e-5
-#: A profile is followed in steps that grow by this factor, this many times; beyond, the side is open.
-STRIDE, N_STRIDES = 3.0, 12
-#: Steps that close in on a crossing, until it is known to this share of its distance from the estimate.
-N_CLOSING, CLOSED = 40, 1e-3
-#: Numbers in the Jacobians that are held at a time.
-MAX_NUMBERS = 4_000_000
+#: Sizes beyond two to this power are scaled: fourth powers leave the range of floats.
+FAR = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +60,41 @@ class Part:
     is_linear: bool
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Scale:
+    """Units of what is far from one, so that squares stay in the range of floats; powers of two.
+
+    Parameters
+    ----------
+    prediction : float
+        What predictions are divided by.
+    parameters : ndarray of shape (p,)
+        A parameter is a number times its unit.
+    """
+
+    prediction: float
+    parameters: FloatArray
+
+    @classmethod
+    def of(cls, y: FloatArray, slopes: FloatArray) -> Scale:
+        """One, but for targets and parameters beyond :data:`FAR`.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n_samples,)
+        slopes : ndarray of shape (p, n_samples)
+        """
+        peaks = np.abs(slopes).max(axis=1, initial=0.0)
+        prediction = _unit(float(np.abs(y).max(initial=0.0)))
+        with np.errstate(all="ignore"):
+            return cls(prediction, np.array([1.0 / _unit(peak / prediction) for peak in peaks.tolist()]))
+
+
+def _unit(size: float) -> float:
+    is_far = 0.0 < size < math.inf and abs(math.log2(size)) > FAR
+    return 2.0 ** max(-1000, min(1000, round(math.log2(size)))) if is_far else 1.0
+
+
 class Model:
     """A sum of parts on a sample.
 
@@ -90,12 +107,24 @@ class Model:
     names : tuple of str
     root : ndarray of shape (n_samples,) or None
         Square roots of the weights.
+    scale : Scale, optional
+        Units in which predictions and parameters are of order one.
     """
 
     def __init__(
-        self, parts: Sequence[Part], theta: FloatArray, X: FloatArray, names: tuple[str, ...], root: FloatArray | None
+        self,
+        parts: Sequence[Part],
+        theta: FloatArray,
+        X: FloatArray,
+        names: tuple[str, ...],
+        root: FloatArray | None,
+        *,
+        scale: Scale | None = None,
     ) -> None:
         self.n_parameters = len(theta)
+        self.scale = scale or Scale(1.0, np.ones(len(theta)))
+        if self.scale.prediction != 1.0:
+            root = (np.ones(X.shape[1]) if root is None else root) / self.scale.prediction
         self.X, self.names, self.root = X, names, root
         self.parts = tuple(parts)
         self.linear: FloatArray = np.zeros((len(theta), X.shape[1]))
@@ -109,11 +138,12 @@ class Model:
                     if j >= 0:
                         self.linear[j] += part.sign * factor * slopes[start + k]
                 start += len(part.parameters)
+            self.linear *= self.scale.parameters[:, None]
             if root is not None:
                 self.linear *= root
         self.programs = kernels.compile_programs([part.expression for part in self.moving], names)
         self.places = np.array([j for part in self.moving for j in part.parameters], dtype=np.intp)
-        self.factors = np.array([c for part in self.moving for c in part.factors])
+        self.factors = np.array([c for part in self.moving for c in part.factors]) * self.scale.parameters[self.places]
         self.signs = np.array([part.sign for part in self.moving])
         self.owners = np.repeat(np.arange(len(self.moving)), [len(part.parameters) for part in self.moving])
 
@@ -124,7 +154,7 @@ class Model:
 
     def on(self, X: FloatArray, theta: FloatArray) -> Model:
         """The same sum on other rows, without weights."""
-        return Model(self.parts, theta, X, self.names, None)
+        return Model(self.parts, theta, X, self.names, None, scale=self.scale)
 
     def evaluate(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Predictions (m, N) and derivatives (m, p, N) at the points ``theta`` (m, p)."""
@@ -188,15 +218,18 @@ class Estimate:
     scale: FloatArray
     rank: int
 
-    @property
-    def is_redundant(self) -> BoolArray:
-        """Parameters that can move without any change of the prediction, others making up for it."""
-        return np.asarray(np.linalg.norm(self.null, axis=1) > NULL_SHARE)
+    def is_redundant(self, slopes: FloatArray) -> BoolArray:
+        """Quantities with these slopes that can move without any change of the prediction, others making up for it."""
+        return np.asarray(self._null_share(slopes) > NULL_SHARE)
 
-    @property
-    def is_idle(self) -> BoolArray:
-        """Parameters that do nothing where they are, alone: a saturated one, which may do something elsewhere."""
-        return np.asarray(np.linalg.norm(self.null, axis=1) > 1.0 - NULL_SHARE)
+    def is_idle(self, slopes: FloatArray) -> BoolArray:
+        """Quantities that do nothing where they are, alone: a saturated one, which may do something elsewhere."""
+        return np.asarray(self._null_share(slopes) > 1.0 - NULL_SHARE)
+
+    def _null_share(self, slopes: FloatArray) -> FloatArray:
+        along = slopes / self.scale
+        length = np.linalg.norm(along, axis=1)
+        return np.asarray(np.linalg.norm(along @ self.null, axis=1) / np.where(length > 0.0, length, 1.0))
 
 
 def best_fit(model: Model, y: FloatArray, theta: FloatArray) -> Estimate | None:
@@ -272,135 +305,3 @@ def refit(
         if gain <= CONVERGED * loss:
             break
     return theta, loss
-
-
-def profile_ends(
-    model: Model, y: FloatArray, best: Estimate, slack: float, *, n_wanted: int | None = None
-) -> FloatArray:
-    """Ends of the intervals, shape (p, 2); infinite where a side is open.
-
-    Parameters
-    ----------
-    slack : float
-        How much the loss may rise above its minimum.
-    n_wanted : int, optional
-        Only of the first parameters; by default of all.
-    """
-    p = len(best.theta)
-    ends = np.tile(np.array([-np.inf, np.inf]), (p, 1))
-    known = np.flatnonzero(~best.is_redundant[:n_wanted])
-    spread = np.sqrt(np.maximum(np.diag(best.inverse), 0.0) * slack)
-    wald = best.theta[:, None] + spread[:, None] * np.array([-1.0, 1.0])
-    if model.is_linear or slack <= 1e-18 * float(y @ y):  # a loss that is all rounding has no shape to follow
-        ends[known] = wald[known]
-        return ends
-    profile = _Profile(model, y, best, slack)
-    for idle in np.flatnonzero(best.is_idle[:n_wanted]).tolist():
-        for side in (0, 1):
-            ends[idle, side] = profile.followed(idle, side, abs(best.theta[idle]))
-    sides = [(int(j), side) for j in known for side in (0, 1) if spread[j] > 0.0]
-    chunk = max(1, MAX_NUMBERS // max(1, p * len(y)))
-    for start in range(0, len(sides), chunk):
-        some = sides[start : start + chunk]
-        for (j, side), end in zip(some, profile.walked(some), strict=True):
-            ends[j, side] = end if math.isfinite(end) else profile.followed(j, side, spread[j])
-    return ends
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Profile:
-    model: Model
-    y: FloatArray
-    best: Estimate
-    slack: float
-
-    @property
-    def target(self) -> float:
-        """S_star."""
-        return self.best.loss + self.slack
-
-    def walked(self, sides: Sequence[tuple[int, int]]) -> FloatArray:
-        """The ends by the iteration of the module's notes; ``nan`` where it does not settle."""
-        best, slack = self.best, self.slack
-        places = np.array([j for j, _ in sides])
-        sign = np.array([2.0 * side - 1.0 for _, side in sides])
-        m, rows = len(sides), np.arange(len(sides))
-        columns = best.inverse[:, places].T  # (m, p)
-        accepted = np.tile(best.theta, (m, 1))
-        theta = accepted + (sign * np.sqrt(slack / columns[rows, places]))[:, None] * columns
-        ends = np.full(m, np.nan)
-        active = np.ones(m, dtype=bool)
-        for _ in range(END_STEPS):
-            at = np.flatnonzero(active)
-            if not len(at):
-                break
-            f, J = self.model.evaluate(theta[at])
-            r = self.y - f
-            S = np.einsum("mn,mn->m", r, r)
-            good = np.isfinite(S) & np.isfinite(J.sum(axis=(1, 2))) & (best.loss + 16.0 * slack > S)
-            theta[at[~good]] = 0.5 * (theta[at[~good]] + accepted[at[~good]])
-            at, r, J, S = at[good], r[good], J[good], S[good]
-            accepted[at] = theta[at]
-            step, is_flat = self.step(J, r, S, places[at], sign=sign[at])
-            moved = theta[at, places[at]] - best.theta[places[at]]
-            change = step[np.arange(len(at)), places[at]]
-            done = (np.abs(change) <= END_TOLERANCE * np.abs(moved)) & (np.abs(S - self.target) <= 0.02 * slack)
-            theta[at] += step
-            done &= sign[at] * (theta[at, places[at]] - best.theta[places[at]]) > 0.0
-            ends[at[done]] = theta[at[done], places[at[done]]]
-            active[at[done | is_flat]] = False
-        return ends
-
-    def step(
-        self, J: FloatArray, r: FloatArray, S: FloatArray, places: IntArray, *, sign: FloatArray
-    ) -> tuple[FloatArray, BoolArray]:
-        """δ of the module's notes at several points, and where the parameter in question does nothing any more."""
-        rows = np.arange(len(J))
-        G = J @ J.transpose(0, 2, 1)
-        size = np.sqrt(np.einsum("mpp->mp", G))
-        size[size == 0.0] = 1.0
-        G = G / size[:, :, None] / size[:, None, :] + 1e-13 * np.eye(J.shape[1])
-        try:
-            inverse = np.linalg.inv(G)
-        except np.linalg.LinAlgError:
-            return np.zeros_like(size), np.ones(len(J), dtype=bool)
-        gradient = (J @ r[:, :, None])[:, :, 0] / size
-        toward_best = (inverse @ gradient[:, :, None])[:, :, 0]
-        left = np.maximum(self.target - (S - np.einsum("mp,mp->m", gradient, toward_best)), 0.0)
-        column = inverse[rows, :, places]
-        own = column[rows, places]
-        is_flat = ~(own > 0.0) | ~np.isfinite(column).all(axis=1) | (own > 1e12)
-        own = np.where(is_flat, 1.0, own)
-        step = (toward_best + (sign * np.sqrt(left / own))[:, None] * column) / size
-        return np.where(is_flat[:, None], 0.0, step), is_flat
-
-    def followed(self, j: int, side: int, spread: float) -> float:
-        """The end of one side, by following the profile outward; infinite where it stays below the threshold."""
-        sign = (-1.0, 1.0)[side]
-        inside, theta, stride = float(self.best.theta[j]), self.best.theta, 0.5 * spread
-        outside, is_wall = math.nan, False
-        for _ in range(N_STRIDES):
-            value = inside + sign * stride
-            found = self.beside(theta, j, value)
-            if found is None or found[1] > self.target:
-                outside, is_wall = value, found is None
-                break
-            inside, theta, stride = value, found[0], STRIDE * stride
-        if math.isnan(outside):
-            return sign * math.inf
-        for _ in range(N_CLOSING):
-            if abs(outside - inside) <= CLOSED * abs(inside - self.best.theta[j]):
-                break
-            value = 0.5 * (inside + outside)
-            found = self.beside(theta, j, value)
-            if found is None or found[1] > self.target:
-                outside, is_wall = value, found is None
-            else:
-                inside, theta = value, found[0]
-        return inside if is_wall else 0.5 * (inside + outside)
-
-    def beside(self, theta: FloatArray, j: int, value: float) -> tuple[FloatArray, float] | None:
-        """The others refitted with parameter ``j`` at a value."""
-        start = theta.copy()
-        start[j] = value
-        return refit(self.model, self.y, start, np.arange(len(theta)) != j)

@@ -12,12 +12,13 @@ import numpy.typing as npt
 from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import FAR, derivatives, on_own_inputs, standardized_derivatives
+from sobolev_novelty.evaluation import FAR, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality, fit_quality
 from sobolev_novelty.geometry import Geometry, Signatures, Status
-from sobolev_novelty.profile_intervals import Interval, term_intervals
+from sobolev_novelty.profile_intervals import Interval, equation_intervals, term_intervals
 from sobolev_novelty.projection import TAU_ID, Residuals, residuals
+from sobolev_novelty.rounding_errors import is_rounding
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.tangent import Frame, tangent_frame
 from sobolev_novelty.terms import Term
@@ -35,8 +36,6 @@ DROP_REASONS = (
 MAX_VERDICT_ROWS = 50_000
 
 
-#: Numbers whose squares stay well within the range of floats; beyond them no interval is looked for.
-SMALLEST, LARGEST = 1e-100, 1e100
 #: The smallest float of full precision.
 _SMALLEST = np.finfo(np.float64).tiny
 
@@ -56,20 +55,23 @@ class Target:
     weights: FloatArray | None = None
     variance: float | None = None
 
-    def intervals(self, terms: tuple[Term, ...], sample: Sample) -> tuple[Interval | None, ...]:
-        """Of each coefficient, beside a free intercept as all words are; None for all where the rows allow none."""
+    def intervals(
+        self, expression: Expression | None, terms: tuple[Term, ...], sample: Sample
+    ) -> tuple[Interval | None, ...]:
+        """Of each coefficient; None for all where the rows allow none.
+
+        Those of an equation are what :func:`sobolev_novelty.intervals` says of it as it is written. A list of terms is
+        fitted beside a free intercept.
+        """
         known = self.weights is not None and self.variance is not None
         options = {"sigma": 1.0 / np.sqrt(self.weights)} if known else {"sample_weight": self.weights}  # type: ignore[arg-type]
-        has_constant = any(not term.expression.variables for term in terms)
-        asked = terms if has_constant else (*terms, Term(0.0, Expression.of(1.0)))
-        with np.errstate(all="ignore"):
-            columns = derivatives([term.expression for term in asked], sample, 0)[:, 0]
-            peaks = np.append(np.nanmax(np.abs(columns), axis=1), np.nanmax(np.abs(self.y)))
-        if not ((peaks > SMALLEST) & (peaks < LARGEST)).all():
-            return (None,) * len(terms)
         try:
+            if expression is not None:
+                return equation_intervals(expression, terms, sample, self.y, **options)
+            has_constant = any(not term.expression.variables for term in terms)
+            asked = terms if has_constant else (*terms, Term(0.0, Expression.of(1.0)))
             return term_intervals(asked, sample, self.y, **options)[: len(terms)]
-        except DataError:  # fewer rows than constants: the words say so without
+        except DataError:  # no row in which it is finite: the words say so without
             return (None,) * len(terms)
 
     def rows(self, keep: npt.NDArray[Any]) -> Target:
@@ -203,6 +205,7 @@ class SampledTerms:
     remarks: tuple[str, ...]
     target: Target | None = None
     tau: float = TAU_ID
+    expression: Expression | None = None  # None for a list of terms
 
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """See :class:`Source`."""
@@ -210,7 +213,7 @@ class SampledTerms:
             return term_verdicts(self.terms, self.sample, geometry=self.geometry, tau=self.tau)
         known = (self.target.y, self.target.weights, self.target.variance)
         found = term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
-        each = zip(found, self.target.intervals(self.terms, self.sample), strict=True)
+        each = zip(found, self.target.intervals(self.expression, self.terms, self.sample), strict=True)
         return tuple(v if i is None else v.with_interval(i.low, i.high, i.verdict) for v, i in each)
 
     def signatures(self) -> Signatures:
@@ -238,7 +241,7 @@ class SampledTerms:
         rows = ((bad_input & ~found.used), bad_value, bad_derivative)
         return {why: int(bad.sum()) for why, bad in zip(reasons, rows, strict=True)}
 
-    def columns(self) -> FloatArray | None:
+    def columns(self) -> FloatArray:
         """See :class:`Source`."""
         found = self.signatures()
         return np.asarray(found.values[:, found.used])
@@ -272,7 +275,18 @@ class SampledTerms:
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
             n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(status),
-        )  # fmt: skip
+        )  + self._rounded()  # fmt: skip
+
+    def _rounded(self) -> tuple[str, ...]:
+        """Terms that are constant up to rounding, though no two of their values need be equal."""
+        thin = self.thinned()
+        varying = [i for i, term in enumerate(self.terms) if term.expression.variables]
+        found = is_rounding([self.terms[i].expression for i in varying], thin.sample)
+        if not found.any():
+            return ()
+        columns = thin.columns()
+        rounded = [i for i, is_so in zip(varying, found, strict=True) if is_so and len(set(columns[i].tolist())) > 1]
+        return tuple(f"Term {i} is constant up to rounding: its novelty is that of rounding errors." for i in rounded)
 
     def _empty(self) -> set[str]:
         flat = np.flatnonzero(self.sample.scales() == 0.0)
@@ -301,12 +315,12 @@ class SampledTerms:
         """A source with the same answers, without the sample."""
         known = self.residuals() if status is Status.OK else None
         thin = self.thinned()
-        words = thin.verdicts() if status is Status.OK else ()
+        words = thin.verdicts()
         frame = thin.frame()
         seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
         return WorkedOut(
             known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen,
-            thin.fit_quality() if status is Status.OK else None, None if thin is self else thin.signatures().n_used,
+            thin.fit_quality(), None if thin is self else thin.signatures().n_used,
         )  # fmt: skip
 
     def thinned(self) -> SampledTerms:
@@ -364,7 +378,7 @@ def data_notes(
         f"'{name}' in other units."
         for term, name in vanished
     ]
-    if status is Status.TOO_FEW_ROWS:
+    if status is Status.TOO_FEW_ROWS and n_finite.min() < n_samples:
         worst = int(np.argmin(n_finite))
         notes.append(
             f"Term {worst} is finite in only {n_finite[worst]} of {n_samples} rows; give more rows or check its domain."

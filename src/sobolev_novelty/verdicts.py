@@ -6,13 +6,14 @@ Notation
 ``loss``    share of the prediction's spread that is lost when a term is left out and the others are refitted to it
 ``t``       the coefficient, refitted to the target, in standard errors
 ``B``       bits that the constants inside a term take: Σ log₂(1 + |c|/s_c), s_c the error to which the rows fix c
-``chance``  √(2 B ln 2): the |t| that the best of 2ᴮ terms has on noise alone, so many as its constants allow to try
+``chance``  √(2 B ln 2): the |t| that the best of 2ᴮ terms has on noise alone, so many as its constants allow to try;
+           more by what Student's quantile exceeds the normal's, where few rows are left to know the noise from
 ``bits``    (n/2) log₂(RSS₋ᵢ/RSS) − ½ log₂ n − B: what a term saves in describing the target, less its own price
 
 *Distinct* needs no target and does not depend on units or origins; where the inputs lie on a curve, slopes count only
-along it. *Needed* is ``loss`` without a target; with one, a
-term must also pay for itself in bits. *Determined* needs a target: the coefficient stands out of its error by more than
-chance would give to a term that brings constants of its own.
+along it. *Needed* is ``loss`` without a target; with one, a term must also pay for itself in bits. *Determined* needs a
+target: the coefficient stands out of its error by more than chance would give to a term that brings constants of its
+own. Novelty needs 32 rows; *needed* and *determined* need three and, with a target, more than there are coefficients.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from sobolev_novelty.batch import novelties_of
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status
+from sobolev_novelty.geometry import DEFAULT_GEOMETRY, MIN_WORD_ROWS, Geometry, Status
 from sobolev_novelty.least_squares import TermFit, fit_columns
 from sobolev_novelty.projection import TAU_ID
+from sobolev_novelty.rounding_errors import is_rounding
 from sobolev_novelty.tangent import tangent_frame
 from sobolev_novelty.terms import Term
 from sobolev_novelty.turning_points import are_resolved
@@ -57,7 +59,7 @@ class TermVerdict:
     ----------
     distinct : str
         ``yes`` (ν > 1/√10), ``partly``, ``no`` (ν ≤ 0.1); ``few rows`` or ``unresolved`` where the rows cannot say,
-        ``constant`` for the intercept, ``unknown`` where there is no novelty.
+        ``constant`` for the intercept, ``unknown`` where there is no novelty: on fewer than 32 rows.
     novelty : float
         ν with a free intercept; ``nan`` for a constant.
     needed : str
@@ -167,26 +169,81 @@ def term_verdicts(
     """
     if replace(geometry, intercept="term") == DEFAULT_GEOMETRY and tangent_frame(sample).is_lower:
         geometry = replace(geometry, coordinates="tangent")
-    found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
-    if found.status is not Status.OK:
-        return (NO_VERDICT,) * len(terms)
     expressions = [term.expression for term in terms]
     own = on_own_inputs(expressions, sample)
     rows = standardized_derivatives(expressions, own, own.scales())
     used = np.asarray(np.isfinite(rows).all(axis=(0, 1)))
-    columns = rows[:, 0, used]
+    if not terms or used.sum() < MIN_WORD_ROWS:
+        return (NO_VERDICT,) * len(terms)
+    is_resolved = are_resolved(expressions, own.rows(used))
+    is_constant = is_rounding(expressions, own.rows(used)) & is_resolved  # sin(pi*x) at whole x is no constant
+    columns = np.where(is_constant[:, None], 0.0, rows[:, 0, used])
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    resting, is_resolved = _resting_rows(columns), are_resolved(expressions, own.rows(used))
+    found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
+    with np.errstate(over="ignore"):
+        prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
+    is_known = found.status is Status.OK
+    words = _distinct_words(
+        found.nu if is_known else np.full(len(terms), math.nan),
+        is_constant | (np.isnan(found.nu) if is_known else prediction.lengths == 0.0),
+        _resting_rows(columns),
+        is_resolved,
+        n_rows=columns.shape[1],
+        tau=tau,
+    )
     if y is None:
-        with np.errstate(over="ignore"):
-            prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
-        return _without_target(found.nu, prediction, resting, is_resolved, tau)
-    target, unit = _of_order_one(y[used])
-    fit = fit_columns(columns, target, w, None if variance is None else variance / unit**2)
-    bits = constant_bits(expressions, own.rows(np.flatnonzero(used)), fit)
+        return _without_target(words, prediction)
+    fit, _ = _fitted(columns, y[used], w, variance)
+    return _judged(words, columns, w, fit, constant_bits(expressions, own.rows(np.flatnonzero(used)), fit))
+
+
+def verdicts_of_columns(
+    columns: FloatArray,
+    nu: FloatArray,
+    y: FloatArray,
+    weights: FloatArray | None = None,
+    variance: float | None = None,
+    *,
+    tau: float = TAU_ID,
+) -> tuple[TermVerdict, ...]:
+    """The words on terms that are columns of numbers, with the t intervals of their coefficients.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (m, n_used)
+    nu : ndarray of shape (m,)
+        Novelties with a free intercept; ``nan`` where there are none.
+    """
+    if columns.shape[1] < MIN_WORD_ROWS:
+        return (NO_VERDICT,) * len(columns)
+    fit, unit = _fitted(columns, y, weights, variance)
+    is_resolved = np.ones(len(columns), dtype=bool)
+    words = _distinct_words(
+        nu, fit.lengths == 0.0, _resting_rows(columns), is_resolved, n_rows=columns.shape[1], tau=tau
+    )
+    found = _judged(words, columns, weights, fit, np.zeros(len(columns)))
+    ends = zip(unit * fit.coefficients, unit * _quantile(fit) * fit.standard_errors, strict=True)
+    each = zip(found, ends, strict=True)
+    return tuple(
+        verdict if fit.lengths[i] == 0.0 else verdict.with_interval(
+            float(b - half), float(b + half), "determined" if math.isfinite(half) else "flat"
+        )
+        for i, (verdict, (b, half)) in enumerate(each)
+    )  # fmt: skip
+
+
+def _fitted(columns: FloatArray, y: FloatArray, w: FloatArray | None, variance: float | None) -> tuple[TermFit, float]:
+    """The terms refitted to the target beside a free intercept, and the unit that the target was divided by."""
+    target, unit = _of_order_one(y)
+    return fit_columns(columns, target, w, None if variance is None else variance / unit**2), unit
+
+
+def _judged(
+    words: Sequence[TermVerdict], columns: FloatArray, w: FloatArray | None, fit: TermFit, bits: FloatArray
+) -> tuple[TermVerdict, ...]:
     refitted = fit_columns(columns, fit.coefficients @ columns, w)
-    common = _without_target(found.nu, refitted, resting, is_resolved, tau)
+    common = _without_target(words, refitted)
     return _shared([_with_target(v, i, fit, bits[i]) for i, v in enumerate(common)], refitted)
 
 
@@ -201,8 +258,8 @@ def verdicts_of_factor(R: FloatArray, b: FloatArray, nu: FloatArray, tau: float 
     """
     with np.errstate(over="ignore", invalid="ignore"):
         prediction = fit_columns(R.T, _of_order_one(R @ b)[0], is_centred=True)
-    everywhere = np.full(len(b), math.inf)
-    return _without_target(nu, prediction, everywhere, np.ones(len(b), dtype=bool), tau)
+    everywhere, is_resolved = np.full(len(b), math.inf), np.ones(len(b), dtype=bool)
+    return _without_target(_distinct_words(nu, np.isnan(nu), everywhere, is_resolved, tau=tau), prediction)
 
 
 def _of_order_one(values: FloatArray) -> tuple[FloatArray, float]:
@@ -213,17 +270,31 @@ def _of_order_one(values: FloatArray) -> tuple[FloatArray, float]:
     return values / peak, peak
 
 
-def _without_target(
-    nu: FloatArray, prediction: TermFit, resting: FloatArray, is_resolved: npt.NDArray[np.bool_], tau: float
-) -> tuple[TermVerdict, ...]:
-    loss = _shares(prediction.drop_one, prediction)
-    each = zip(nu.tolist(), resting.tolist(), is_resolved.tolist(), strict=True)
-    words = [_distinct_word(*numbers, tau) for numbers in each]
-    found = [
-        TermVerdict(word, float(nu[i]), _needed_word(word, float(loss[i])), float(loss[i]), float(resting[i]))
-        for i, word in enumerate(words)
-    ]
-    return _shared(found, prediction)
+def _distinct_words(
+    nu: FloatArray,
+    is_constant: npt.NDArray[np.bool_],
+    resting: FloatArray,
+    is_resolved: npt.NDArray[np.bool_],
+    *,
+    n_rows: float = math.inf,
+    tau: float,
+) -> list[TermVerdict]:
+    """The first word on each term, with its numbers; nothing is said of the others yet."""
+    few = min(FEW_ROWS, 0.5 * n_rows)
+    found = []
+    for i, number in enumerate(nu.tolist()):
+        word = "yes" if number > tau else "partly" if number > IMITATED * tau else "no"
+        word = "unknown" if math.isnan(number) else word
+        word = "few rows" if resting[i] < few else word if is_resolved[i] else "unresolved"
+        word = "constant" if is_constant[i] else word
+        known = math.nan if is_constant[i] else number
+        found.append(TermVerdict(word, known, "unknown", math.nan, float(resting[i])))
+    return found
+
+
+def _without_target(found: Sequence[TermVerdict], prediction: TermFit) -> tuple[TermVerdict, ...]:
+    each = zip(found, _shares(prediction.drop_one, prediction).tolist(), strict=True)
+    return _shared([replace(v, needed=_needed_word(v.distinct, loss), loss=loss) for v, loss in each], prediction)
 
 
 def _needed_word(distinct: str, loss: float, bits: float = math.inf) -> str:
@@ -232,22 +303,16 @@ def _needed_word(distinct: str, loss: float, bits: float = math.inf) -> str:
     return "no" if bits <= 0.0 else "yes" if loss >= SMALL_LOSS else "no" if math.isinf(bits) else "little"
 
 
-def _distinct_word(nu: float, n_rows: float, is_resolved: bool, tau: float) -> str:
-    if math.isnan(nu):
-        return "constant"
-    if n_rows < FEW_ROWS:
-        return "few rows"
-    if not is_resolved:
-        return "unresolved"
-    return "yes" if nu > tau else "partly" if nu > IMITATED * tau else "no"
-
-
 def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -> TermVerdict:
-    t, chance = float(fit.t[i]), math.sqrt(2.0 * math.log(2.0) * constants)
     if verdict.distinct == "constant":
         return verdict
+    known, n_spare = fit.known_variance, _n_spare(fit)
+    if known is None and n_spare < 1:  # any target is fitted exactly
+        return replace(verdict, needed="unknown", partner=None, pair_loss=None, determined="flat")
+    t, chance = float(fit.t[i]), math.sqrt(2.0 * math.log(2.0) * constants)
+    if known is None:
+        chance += _beyond_normal(n_spare)
     cost, rss = float(fit.drop_one[i]), max(fit.residual_floor, 1e-300)
-    known = fit.known_variance
     gain = cost / known if known is not None else fit.n_rows * math.log1p(cost / rss)
     bits = gain / (2.0 * math.log(2.0)) - 0.5 * math.log2(fit.n_rows) - constants
     increase = math.sqrt((rss + cost) / rss * fit.n_free / (fit.n_free + 1)) - 1.0
@@ -255,6 +320,27 @@ def _with_target(verdict: TermVerdict, i: int, fit: TermFit, constants: float) -
         verdict, needed=_needed_word(verdict.distinct, verdict.loss, bits), partner=None, pair_loss=None, t=t,
         chance=chance, bits=bits, error_increase=increase, determined="yes" if t - chance >= STANDS_OUT else "no",
     )  # fmt: skip
+
+
+def _n_spare(fit: TermFit) -> int:
+    """Rows beyond the coefficients and the intercept."""
+    return fit.n_rows - 1 - int((~fit.is_dependent).sum())
+
+
+def _quantile(fit: TermFit) -> float:
+    """Standard errors of half a 95 % interval."""
+    from scipy.special import ndtri, stdtrit  # not with the module: reports must load fast
+
+    if fit.known_variance is not None:
+        return float(ndtri(0.975))
+    return float(stdtrit(_n_spare(fit), 0.975)) if _n_spare(fit) > 0 else math.inf
+
+
+def _beyond_normal(n_spare: int) -> float:
+    """How many standard errors farther out Student's quantile is than two of the normal's."""
+    from scipy.special import ndtr, stdtrit  # not with the module: reports must load fast
+
+    return float(stdtrit(n_spare, ndtr(STANDS_OUT))) - STANDS_OUT
 
 
 def _shared(verdicts: Sequence[TermVerdict], prediction: TermFit) -> tuple[TermVerdict, ...]:

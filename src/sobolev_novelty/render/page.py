@@ -19,6 +19,7 @@ from sobolev_novelty.render.sentences import (
     Data,
     fit_text,
     geometry_text,
+    has_words,
     headline,
     is_low,
     listed,
@@ -135,7 +136,7 @@ def _text(text: object) -> str:
 
 def _rest_of_verdict(data: Data) -> str:
     """The sentences after the headline, terms set as formulas: the words between them are our own."""
-    if data["status"] != "ok":
+    if not has_words(data):
         return _text(data["sentence"])
     said = " ".join(rest_of_verdict(data, formula))
     return said[:1].upper() + said[1:]
@@ -154,10 +155,10 @@ def _equation(data: Data) -> str:
 
 def _facts(data: Data) -> str:
     n_judged = sum(term_verdict(term) != "intercept" for term in data["terms"])
-    is_whole = data["n_used"] == data["n_samples"]
+    n_rows = max(data["n_samples"], data["n_known"] or 0)
     facts = {
-        "terms that pass": f"{n_good(data)} of {n_judged}" if data["status"] == "ok" else "–",
-        "rows used": f"{data['n_used']:,}" if is_whole else f"{data['n_used']:,} of {data['n_samples']:,}",
+        "terms that pass": f"{n_good(data)} of {n_judged}" if has_words(data) else "–",
+        "rows used": f"{data['n_used']:,}" if data["n_used"] == n_rows else f"{data['n_used']:,} of {n_rows:,}",
     }
     if data["fit"]:
         facts["R², as given"] = r2_text(data["fit"]["r2"])

@@ -134,7 +134,7 @@ def headline(data: Data) -> str:
     >>> headline({"status": "ok", "has_target": False, "terms": terms})
     '2 of 3 terms are distinct and needed'
     """
-    if data["status"] != "ok":
+    if not has_words(data):
         return "No verdict: no novelty could be computed"
     judged = _judged(data)
     m, k = len(judged), n_good(data)
@@ -152,13 +152,20 @@ def headline(data: Data) -> str:
     return f"None of the {m} terms is {missed[0] if missed else f'{words} at once'}"
 
 
+def has_words(data: Data) -> bool:
+    """Whether anything is said of the terms: on few rows they have no novelty, but may be needed and determined."""
+    is_said = [term["verdict"]["needed"] not in ("unknown", "constant") for term in data["terms"]]
+    return data["status"] == "ok" or any(is_said)
+
+
 def n_good(data: Data) -> int:
     """Terms that pass every question that was asked."""
     return sum(all(_passes(term, question) for question in _asked(data)) for term in _judged(data))
 
 
 def _asked(data: Data) -> list[str]:
-    return list(_QUESTIONS) if data["has_target"] else ["distinct", "needed"]
+    asked = list(_QUESTIONS) if data["has_target"] else ["distinct", "needed"]
+    return asked if data["status"] == "ok" else asked[1:]
 
 
 def _judged(data: Data) -> list[Data]:
@@ -196,7 +203,7 @@ def verdict(data: Data, write: Write | None = None) -> str:
     write : callable, optional
         Writes the name of a term; by default as text of at most 40 characters.
     """
-    if data["status"] != "ok":
+    if not has_words(data):
         return f"{headline(data)}. {data['sentence']}"
     parts = rest_of_verdict(data, write)
     return f"{headline(data)}{'; ' if parts else '.'}{' '.join(parts)}"
@@ -224,17 +231,18 @@ def _with_word(data: Data, question: str, *words: str) -> list[Data]:
 
 def _distinct_sentences(data: Data, write: Write) -> list[str]:
     null = [term for term in data["terms"] if term["is_null"]]
+    is_known = data["status"] == "ok"
     low = _with_word(data, "distinct", "partly", "no")
     judged = [term for term in _judged(data) if not term["is_null"]]
     few, fast = _with_word(data, "distinct", "few rows"), _with_word(data, "distinct", "unresolved")
-    said = []
+    said = [] if is_known else [str(data["sentence"])]
     if low:
         whom = "each" if len(low) == len(judged) else _listed(low, write)
         partly = " in part" if all(term["verdict"]["distinct"] == "partly" for term in low) else ""
         said.append(f"{whom} can be imitated{partly} by the other terms.")
-    elif len(judged) > 1 and not (few or fast or null):
+    elif is_known and len(judged) > 1 and not (few or fast or null):
         said.append("none can be imitated by the others.")
-    elif len(judged) == 1 and not (few or fast or null):
+    elif is_known and len(judged) == 1 and not (few or fast or null):
         said.append("there is no other that could imitate it.")
     if null:
         said.append(f"{_listed(null, write)} {_is(null)} zero on every row used.")
@@ -372,8 +380,11 @@ def _factor(label: str) -> str:
 
 def rows_text(data: Data) -> str:
     """How many rows were used, and why others were not."""
-    n, used = data["n_samples"], data["n_used"]
-    said = f"All {n:,} rows were used" if used == n and not data["dropped"] else f"{used:,} of {n:,} rows were used"
+    n, used, known = data["n_samples"], data["n_used"], data["n_known"]
+    if known is not None and known > n:
+        said = f"{used:,} of {known:,} rows were used: those of the search"
+    else:
+        said = f"All {n:,} rows were used" if used == n and not data["dropped"] else f"{used:,} of {n:,} rows were used"
     said += f"; the words come from {data['n_judged']:,} of them, evenly spaced." if data["n_judged"] else "."
     if not data["dropped"]:
         return said

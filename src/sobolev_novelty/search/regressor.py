@@ -370,15 +370,14 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : array or DataFrame, optional
-            Rows with the columns of the training table; by default the rows of the search.
-        y : array of shape (n_samples,), optional
-            Their target.
+        X, y : arrays or DataFrame, optional
+            Rows with the columns of the training table, and their target; by default the rows of the search.
         index : int, optional
             Row of ``equations_``; by default the chosen one.
         """
-        X, y, weights = self._rows(X, y)
-        return novelty(self._equation(index), X, y, sample_weight=weights, names=self._names())
+        *rows, weights = self._rows(X, y)
+        found = novelty(self._equation(index), *rows, sample_weight=weights, names=self._names())
+        return found if X is not None else found.taken_from(self._n_known_)
 
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
         """Profile-likelihood intervals of the equation's constants, on the rows of the search or on any others.
@@ -414,8 +413,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def alike_inputs_(self) -> tuple[str, ...]:
         """Which inputs the training rows cannot tell apart, in sentences; see the class."""
-        X, y, weights = self._rows(None, None)
-        return alike_inputs(Rows(X, y, weights, self._names()))
+        return alike_inputs(self._rows(None, None)[0], self._names())
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
         """Rows that were given, or those of the search with target and weights."""
@@ -575,7 +573,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if not callable(self.select):
             choice.chosen = by_rule(choice, "score" if data.as_found else self.select)
         self._sample_ = prepared.table(self.n_features_in_)
-        self._target_ = prepared.y
+        self._target_, self._n_known_ = prepared.y, len(data.X)
         self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
         self._warned_: list[str] = []
         table, index = shown_equations(
