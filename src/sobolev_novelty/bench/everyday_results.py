@@ -124,7 +124,7 @@ def stored_runs(path: Path) -> tuple[str, list[tuple[str, int, str, Mapping[str,
     if suite not in EVERYDAY:
         raise ParameterError(f"'store' must hold runs of {' or '.join(EVERYDAY)}. '{path}' has the suite '{suite}'.")
     rows = source.frame().to_dict("records")
-    done = [row for row in rows if row["status"] == "ok"]
+    done = [row for row in rows if row["status"] == "done"]
     found = [(str(r["task"]), int(r["seed"]), str(r["expression"]), json.loads(r["extra"])) for r in done]
     if any("priced" not in extra for *_, extra in found):
         raise ParameterError(f"'store' lacks what was priced: '{path}'. Run its experiment with 'table = true'.")

@@ -35,7 +35,9 @@ from sobolev_novelty.expression import Expression
 
 IndexArray = npt.NDArray[np.intp]
 
-SUITES = ("whitebox", "blackbox", *ANCHORS, *EVERYDAY)
+#: Black-box sets whose test rows come from another range, and how many rows they have.
+SHIFTED, SHIFTED_ROWS = "shifted", (200, 5000)
+SUITES = ("whitebox", "blackbox", SHIFTED, *ANCHORS, *EVERYDAY)
 #: SRBench trains on at most this many rows.
 MAX_TRAIN_ROWS = 10_000
 TRAIN_SHARE = 0.75
@@ -88,6 +90,8 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
         return tuple(task.name for task in whitebox_tasks())
     if suite == "blackbox":
         return tuple(_blackbox_table())
+    if suite == SHIFTED:
+        return tuple(name for name, (n, _) in _blackbox_table().items() if SHIFTED_ROWS[0] <= n <= SHIFTED_ROWS[1])
     if suite in EVERYDAY:
         return tuple(task.name for task in everyday_tasks(suite))
     if suite in ANCHORS or suite.endswith(".toml"):
@@ -200,6 +204,23 @@ def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
     return order[n_test : n_test + n_train], order[:n_test]
 
 
+def shifted_split(X: FloatArray, y: FloatArray) -> tuple[IndexArray, IndexArray]:
+    """Training and test rows of another range: sorted by the column most correlated with the target, the last fifth.
+
+    Examples
+    --------
+    >>> train, test = shifted_split(np.arange(10.0)[::-1, None], np.arange(10.0))
+    >>> test.tolist()
+    [1, 0]
+    """
+    with np.errstate(all="ignore"):
+        correlations = [abs(float(np.corrcoef(column, y)[0, 1])) for column in X.T]
+    column = X[:, int(np.argmax(np.nan_to_num(correlations)))]
+    order = np.argsort(column, kind="stable")
+    n_test = len(y) // 5
+    return order[:-n_test], order[-n_test:]
+
+
 def task_data(
     name: str, seed: int, *, max_train_rows: int = MAX_TRAIN_ROWS, noise: float = 0.0, suite: str | None = None
 ) -> TaskData:
@@ -224,7 +245,7 @@ def task_data(
     if suite in EVERYDAY:
         return _everyday_data(suite, name, seed, noise)
     X, y, variables = load(name, max_train_rows=max_train_rows, suite=suite)
-    train, test = split(len(y), seed)
+    train, test = shifted_split(X, y) if suite == SHIFTED else split(len(y), seed)
     X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
     rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
     if len(y_train) > max_train_rows:

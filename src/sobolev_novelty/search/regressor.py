@@ -28,7 +28,6 @@ from sobolev_novelty.search.alike_inputs import alike_inputs
 from sobolev_novelty.search.checkpoint import Checkpoint
 from sobolev_novelty.search.choose.choice import Rule, by_rule, check_select
 from sobolev_novelty.search.choose.rivals import rivals
-from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
 from sobolev_novelty.search.dimensions import Dimensions
