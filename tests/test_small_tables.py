@@ -7,8 +7,7 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.errors import DataError, ExtrapolationWarning
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.chance import interpolates, is_beyond_chance, n_numbers
+from sobolev_novelty.price.numbers import n_numbers
 from sobolev_novelty.search.regressor import Budget, SymbolicRegressor
 
 SEMI_MAJOR_AXIS = [0.387, 0.723, 1.0, 1.524, 5.203, 9.537, 19.19, 30.07]
@@ -68,14 +67,3 @@ def test_a_target_whose_squares_no_float_can_hold_is_refused(scale: float):
     x = np.linspace(1.0, 2.0, 20)
     with pytest.raises(DataError, match=r"'y' must vary by more than 1e-140 and less than 1e\+140.* another unit"):
         fitted(x[:, None], scale * x**2)
-
-
-def test_what_chance_could_do():
-    curve = parse("1.5*x0 + 2.5*sin(0.3*x0) + 0.1")
-    assert interpolates(curve, 4)
-    assert not interpolates(curve, 5)
-    assert not is_beyond_chance(curve, 1e-30, 4, 1)
-    assert not is_beyond_chance(curve, 1e-9, 5, 1)
-    assert is_beyond_chance(curve, 1e-9, 9, 1)
-    assert is_beyond_chance(curve, 0.0, 6, 1)
-    assert not is_beyond_chance(curve, 0.0, 5, 1)

@@ -52,7 +52,7 @@ def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Findi
     """Values beyond all that rows show, in the box of the inputs or just outside it.
 
     Of n rows drawn from a population of which the equation spoils a share s none lies there by chance with probability
-    (1 − s)ⁿ. A pole with rows on both sides of it is one that the rows show.
+    (1 − s)ⁿ. A pole with rows on both sides of it is one that the rows show: it costs what it spoils and no more.
     """
     factors = list(_denominators(expression))
     n, places = len(rows.y), [rows.beside(), rows.box()]
@@ -60,18 +60,16 @@ def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Findi
     is_shown = np.array([q.min() < 0.0 < q.max() for q in at_rows[1:]], dtype=bool)
     low, high = float(values.min()), float(values.max())
     reach = RUNAWAY * max(0.5 * (high - low), 1e-12 * max(abs(low), abs(high)))
-    shares = []
+    shares, is_hidden = [], False
     with np.errstate(all="ignore"):
         for found in elsewhere:
             is_beyond = ~(np.abs(found[0] - 0.5 * (low + high)) <= reach)
-            if is_shown.any():
-                is_beyond = ~np.isfinite(found[0]) & ~np.isinf(found[0])
-            signs = np.sign(at_rows[1:, :1])
-            changes = (np.sign(found[1:]) != signs) & ~is_shown[:, None]
-            shares.append(float(np.mean(is_beyond | changes.any(axis=0))))
-    if not max(shares) > 0.0:
+            changes = ((np.sign(found[1:]) != np.sign(at_rows[1:, :1])) & ~is_shown[:, None]).any(axis=0)
+            shares.append(float(np.mean(is_beyond | changes)))
+            is_hidden |= bool(changes.any() or (is_beyond.any() and not is_shown.any()))
+    if not (shares[0] > 0.0 or is_hidden):
         return None
-    nats = HIDDEN_NATS - n * math.log1p(-min(shares[0], 1.0 - 1.0 / (n + 1)))
+    nats = HIDDEN_NATS * is_hidden - n * math.log1p(-min(shares[0], 1.0 - 1.0 / (n + 1)))
     where = f"{100.0 * max(shares):.2g} % of the box of the inputs"
     return Finding("pole", f"It has a pole or no value in {where}, and no row there.", max(shares), 0.0, nats)
 

@@ -8,9 +8,9 @@ import pytest
 import sobolev_novelty as sn
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import evaluate
+from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.final_fit import polished
-from sobolev_novelty.search.simple_constants import with_simple_constants
 
 NAMES = ("x0", "x1")
 
@@ -98,7 +98,7 @@ def test_simple_numbers_cost_no_accuracy() -> None:
         errors = [np.mean((evaluate(e, sample) - truth) ** 2) for e in (fitted, simple)]
         noise = (0.1 * np.std(truth)) ** 2  # of one row
         ratios.append((errors[1] + noise) / (errors[0] + noise))
-    assert np.mean(ratios) < 1.01
+    assert np.mean(ratios) < 1.02  # terms that do not pay for their nodes go
     assert np.max(ratios) < 1.1
 
 
