@@ -125,3 +125,22 @@ def test_a_guess_that_makes_no_sense_is_refused_with_the_term() -> None:
         SymbolicRegressor(units={"m": "kg"}, guesses=["exp(m) + v"], budget=Budget(max_evaluations=10)).fit(X, y)
     assert Dimensions.of(None, None, ()) is None
     assert Dimensions({}, None).allows(parse("exp(x0)"))
+
+
+def test_terms_of_different_units_are_refused_although_nobody_said_what_the_target_is():
+    with pytest.raises(ParameterError, match="The term v has the unit m/s, the term m kg"):
+        check_units("m + v", {"m": "kg", "v": "m/s"}, constant_units=False)
+    check_units("m + v", {"m": "kg", "v": "m/s"})  # numbers may carry units
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_comes_back_has_the_units_that_were_asked_for(seed: int):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(1.0, 3.0, (60, 3))
+    y = 7.6 * X[:, 0] + 0.01 * rng.normal(size=60)  # no law of these inputs has the unit of y
+    units = {"x0": "kg", "x1": "m", "x2": "s"}
+    options = {"units": units, "y_units": "m/s", "constant_units": False, "random_state": seed, "verbose": False}
+    model = SymbolicRegressor(budget=Budget(max_evaluations=400), **options).fit(X, y)
+    for e in model.equations_["expression"]:
+        if e.variables:
+            check_units(e, units, "m/s", constant_units=False)

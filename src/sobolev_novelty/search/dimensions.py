@@ -223,14 +223,18 @@ class Dimensions:
 
     def problem(self, expression: Expression) -> str:
         """What is wrong with an equation, as a sentence that names the part; empty where nothing is."""
+        wanted, whose = self.target, "the target"
         for term in additive_terms(expression):
             try:
                 d = self._followed(term.expression)
             except _NonsenseError as error:
                 return str(error)
-            if self.is_free or self.target is None or d is None or d == self.target:
+            if self.is_free or d is None or d == wanted:
                 continue
-            units = f"has the unit {unit_text(d)}, the target {unit_text(self.target)}"
+            if wanted is None:  # nobody said what the target is: all terms must be alike
+                wanted, whose = d, f"the term {short_text(term.expression)}"
+                continue
+            units = f"has the unit {unit_text(d)}, {whose} {unit_text(wanted)}"
             return f"The term {short_text(term.expression)} {units}."
         return ""
 
