@@ -49,8 +49,9 @@ def test_a_number_costs_what_the_rows_know_of_it_and_a_simple_one_what_it_takes_
 
 
 def test_numbers_as_many_as_rows_are_forbidden_and_nothing_on_a_thousand_rows():
-    assert few_rows_nats(4, 6) > 10.0
-    assert few_rows_nats(4, 1000) < 0.1
+    assert few_rows_nats(4, 6, 0.1) > 10.0
+    assert few_rows_nats(4, 5, 1e-20) > 60.0
+    assert few_rows_nats(4, 1000, 0.1) < 0.1
 
 
 @pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])

@@ -13,7 +13,7 @@ from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_sq
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import form_nats, structure_nats
-from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.scoring import EXACT_NMSE, nmse
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,21 +99,23 @@ class Table:
         """The price of an equation with these values at the rows."""
         assert self.replicates is not None
         n, m = self.replicates.n_rows, self.replicates.n_distinct
-        few = few_rows_nats(n_numbers(expression), m)
+        h = noise.heights(values) if heights is None else heights
+        with np.errstate(all="ignore"):
+            few = few_rows_nats(n_numbers(expression), m, nmse(self.y, values, self.own_weights / h**2))
         return Description(
             structure_nats(expression, self.X.shape[1], complexity),
             numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),
-            self.rows_nats(values, noise, heights),
+            self.rows_nats(values, noise, h),
         )
 
 
-def quick_nats(nmse: float, complexity: int, numbers: float, n_rows: int, n_inputs: int) -> float:
+def quick_nats(error: float, complexity: int, numbers: float, n_rows: int, n_inputs: int) -> float:
     """The price as a search needs it, from an error that is known: constant noise, no equal inputs.
 
     Parameters
     ----------
-    nmse : float
-        Relative to the target's variance.
+    error : float
+        NMSE: relative to the target's variance.
     numbers : float
         Nats of the numbers.
 
@@ -122,11 +124,11 @@ def quick_nats(nmse: float, complexity: int, numbers: float, n_rows: int, n_inpu
     >>> round(quick_nats(0.0102, 5, 0.0, 10_000, 3) - quick_nats(0.01, 12, 0.0, 10_000, 3))
     90
     """
-    return 0.5 * n_rows * math.log(max(nmse, EXACT_NMSE)) + form_nats(complexity, n_inputs) + numbers
+    return 0.5 * n_rows * math.log(max(error, EXACT_NMSE)) + form_nats(complexity, n_inputs) + numbers
 
 
-def quick_nats_of(expression: Expression, nmse: float, complexity: int, n_rows: int, n_inputs: int) -> float:
+def quick_nats_of(expression: Expression, error: float, complexity: int, n_rows: int, n_inputs: int) -> float:
     """The same for an equation, with its numbers and seldom functions."""
-    few = few_rows_nats(n_numbers(expression), n_rows)
+    few = few_rows_nats(n_numbers(expression), n_rows, error)
     seldom = structure_nats(expression, n_inputs, complexity) - form_nats(complexity, n_inputs)
-    return quick_nats(nmse, complexity, numbers_nats(expression, n_rows) + few + seldom, n_rows, n_inputs)
+    return quick_nats(error, complexity, numbers_nats(expression, n_rows) + few + seldom, n_rows, n_inputs)

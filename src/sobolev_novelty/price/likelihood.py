@@ -13,8 +13,10 @@ variance of its own (a random effect of each input), and the likelihood is large
 
 .. math:: \frac{n - m}{2} \ln \frac{P}{n - m} + \frac m2 \ln \frac Am .
 
-k numbers, the level of the noise among them, can be chosen to meet k inputs. What that does to few rows is the
-second-order term of Hurvich and Tsai (1989), :math:`k(k + 1)/(m - k - 1)`, which is nothing at a thousand rows.
+k numbers can be chosen to meet k inputs. On many rows that is the ½ ln n of each (Schwarz 1978). On few there is the
+second-order term of Hurvich and Tsai (1989), :math:`K(K + 1)/(m - K - 1)` with the level of the noise among the K, and
+the digits of the target that numbers as many as inputs would take over from it, ½ ln(1/NMSE) each, by the share k/m
+that they are. Both are nothing at a thousand rows.
 """
 
 from __future__ import annotations
@@ -99,16 +101,17 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
     return 0.5 * n * math.log(max((pure + lack) / n, floor))
 
 
-def few_rows_nats(n_numbers: int, n_distinct: int) -> float:
+def few_rows_nats(n_numbers: int, n_distinct: int, nmse: float) -> float:
     """What chosen numbers do to few rows.
 
     Examples
     --------
-    >>> few_rows_nats(2, 15), round(few_rows_nats(2, 1000), 3), few_rows_nats(2, 4)
-    (1.0909090909090908, 0.012, 12.0)
+    >>> [round(few_rows_nats(3, n, 0.01), 2) for n in (1000, 40, 15, 4)]
+    [0.04, 1.09, 3.38, 25.18]
     """
     k = n_numbers + 1
-    return k * (k + 1) / max(n_distinct - k - 1, 1)
+    digits = -0.5 * math.log(min(max(nmse, EXACT_NMSE), 1.0))
+    return k * (k + 1) / max(n_distinct - k - 1, 1) + digits * n_numbers**2 / n_distinct
 
 
 def least_squares(y: FloatArray, w: FloatArray) -> float:

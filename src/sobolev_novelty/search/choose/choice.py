@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,8 @@ from sobolev_novelty.search.choose.shorter import shorter_fits
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
 from sobolev_novelty.search.choose.weighted import found_power, refitted
 from sobolev_novelty.search.engine import Deadline
+from sobolev_novelty.search.loss import Rating
+from sobolev_novelty.search.loss_fit import refined
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +164,7 @@ class Choice:
         )
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class Chooser:
     """Prices equations on rows, and improves the leading ones.
 
@@ -190,6 +193,11 @@ class Chooser:
     is_free: bool = True
     table: Table = field(init=False)
 
+    @cached_property
+    def rating(self) -> Rating:
+        """Of a loss other than squared errors."""
+        return Rating.of(self.rows.loss, self.rows.y, self.rows.weights)
+
     def __post_init__(self) -> None:
         rows = self.rows
         self.table = Table(rows.X, rows.y, rows.weights, rows.level)
@@ -201,7 +209,7 @@ class Chooser:
         best: tuple[Noise, list[Priced]] | None = None
         for kind in self._kinds(noise, given):
             priced = self._priced(given, kind)
-            if not (self.is_fixed or (self.is_fitted and kind.is_constant)):
+            if not (self.is_fixed or (self.is_fitted and kind.is_constant and self.rows.loss.is_squared)):
                 priced = self._refitted(priced, kind)
             if best is None or priced[0].nats < best[1][0].nats:
                 best = kind, priced
@@ -240,15 +248,9 @@ class Chooser:
             h = rows.heights(expression, values, noise)
             price = self.table.describe(expression, values, noise, complexity=size, heights=h)
         else:
-            error = self._loss(values)
-            power = 2.0 if rows.loss.name == "absolute" else 1.0
-            price = Description(0.0, 0.0, quick_nats_of(expression, error**power, size, *rows.X.shape))
+            error = self.rating.error(values)
+            price = Description(0.0, 0.0, quick_nats_of(expression, error, size, *rows.X.shape))
         return Priced(expression, size, error, base_score(error, size, len(rows.y)), price, values)
-
-    def _loss(self, values: FloatArray) -> float:
-        from sobolev_novelty.search.loss import Rating
-
-        return Rating.of(self.rows.loss, self.rows.y, self.rows.weights).error(values)
 
     def _priced(self, given: Sequence[tuple[Expression, FloatArray]], noise: Noise) -> list[Priced]:
         return self._sorted([self.priced(e, v, noise) for e, v in given])
@@ -259,13 +261,19 @@ class Chooser:
 
     def _refitted(self, priced: list[Priced], noise: Noise) -> list[Priced]:
         """The leading equations fitted under the noise."""
-        found = []
+        found: list[Priced] = []
         for p in priced[:N_REFITTED]:
             if self.deadline.is_over:
                 break
-            e = refitted(p.expression, self.rows, self.table, noise)
+            e = self._fitted(p.expression, noise, has_simplex=len(found) < N_SHORTENED)
             found.append(self._better(p, e, noise))
         return self._sorted([*found, *priced[len(found) :]])
+
+    def _fitted(self, expression: Expression, noise: Noise, *, has_simplex: bool) -> Expression:
+        rows = self.rows
+        if rows.loss.is_squared:
+            return refitted(expression, rows, self.table, noise)
+        return refined(expression, rows.X, rows.names, self.rating, self.deadline, has_simplex=has_simplex)[0]
 
     def _better(self, p: Priced, e: Expression, noise: Noise) -> Priced:
         """The cheaper of an equation and what became of it."""
