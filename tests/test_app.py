@@ -338,6 +338,18 @@ def test_pruning_can_be_taken_or_left(client: Client) -> None:
     assert after["report"]["number"] == state["report"]["number"] + 1
 
 
+def test_the_number_of_a_report_never_comes_back(client: Client) -> None:
+    """The page draws a report when its number is a new one."""
+    numbers = []
+    for seed in range(3):
+        client.upload(table(n_rows=80 + seed))
+        for equation in ("sin(a)", "sin(a) + b"):
+            state = client.json("POST", "/api/report", {"equation": equation, "target": "y"})
+            numbers.append(state["report"]["number"])
+        client.json("POST", "/api/example", {})
+    assert len(set(numbers)) == len(numbers) == 6 and numbers == sorted(numbers)
+
+
 def test_a_table_is_read_as_the_page_says(client: Client) -> None:
     rows = "\n".join(f"{k},5;{k * k}" for k in range(1, 60)).encode()
     answer = client.upload(rows)

@@ -6,9 +6,10 @@ page shows. It lives in the server, so that a closed page loses nothing.
 
 from __future__ import annotations
 
+import itertools
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -101,6 +102,8 @@ class Workspace:
     pruned: dict[str, Any] | None = None
     fit: Fit | None = None
     _shown_table: dict[str, Any] | None = None
+    # It outlives the table: a page takes a number that it has drawn for the report that it shows.
+    _report_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _work: threading.RLock = field(default_factory=threading.RLock)
 
     def state(self) -> dict[str, Any]:
@@ -235,11 +238,10 @@ class Workspace:
     def _analyse(self, question: Question, table: Table) -> None:
         matched = question.matched(table)
         found = matched.report()
-        number = 1 if self.analysis is None else self.analysis.number + 1
         self.question = question
         self.analysis = Analysis(
-            number, matched.expression, found.to_dict(), matched.sample.names, table.columns, found.to_html(),
-            found.latex_table(), f"{found}\n",
+            next(self._report_numbers), matched.expression, found.to_dict(), matched.sample.names, table.columns,
+            found.to_html(), found.latex_table(), f"{found}\n",
         )  # fmt: skip
 
     def _fitted(self, fit: Fit) -> None:
