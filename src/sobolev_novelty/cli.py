@@ -181,6 +181,8 @@ def _check_report_paths(paths: Sequence[Path]) -> None:
 
 
 def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]:
+    from sobolev_novelty.output import write_figure, write_whole
+
     texts: dict[str, Callable[[], str]] = {
         ".json": lambda: json_text(found.to_dict()) + "\n",
         ".tex": found.latex_table,
@@ -190,8 +192,8 @@ def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]
     if suffix == ".html":
         return found.to_html
     if suffix in texts:
-        return lambda path: path.write_text(texts[suffix](), encoding="utf-8")
-    return lambda path: found.plot().savefig(path)
+        return lambda path: write_whole(path, texts[suffix]())
+    return lambda path: write_figure(path, found.plot())
 
 
 @app.command()
@@ -370,7 +372,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write EQUATION in another language: NumPy, JAX, PyTorch, C, Julia, an Excel formula, LaTeX or SymPy."""
-    from sobolev_novelty.output import write_or_rescue
+    from sobolev_novelty.output import write_or_rescue, write_whole
     from sobolev_novelty.parsing import parse
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
@@ -386,7 +388,7 @@ def export(
             expression = parse(equation or "", names=columns)
         text = str(expression.to(to, names=columns, function_name=function, precision=precision))
         if out is not None:
-            _, problem = write_or_rescue(out, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+            _, problem = write_or_rescue(out, lambda path: write_whole(path, text + "\n"))
         elif as_json:
             print_json({"equation": str(expression), "language": to, "code": text})
         else:
@@ -402,7 +404,7 @@ def demo(
 ) -> None:
     """The main job on built-in examples: a law, a bloated formula, the same on other data, pruning, feedback."""
     from sobolev_novelty import demonstration
-    from sobolev_novelty.output import check_output, write_or_rescue
+    from sobolev_novelty.output import check_output, write_or_rescue, write_whole
 
     problem = ""
     with one_line_errors(as_json):
@@ -423,7 +425,7 @@ def demo(
             print_json({"cases": [case.to_dict() for case in cases]})
         if path is not None:
             page = demonstration.page(cases)
-            _, problem = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))
+            _, problem = write_or_rescue(path, lambda path: write_whole(path, page))
     _fail_after_printing(problem)
 
 

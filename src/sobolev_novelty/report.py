@@ -31,19 +31,13 @@ from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.own_operators import own_derivative_notes
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import verdict
-from sobolev_novelty.report_source import (
-    SampledTerms,
-    Source,
-    WorkedOut,
-    as_known_target,
-    candidate_scale,
-    null_note,
-)
+from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, as_known_target, candidate_scale, null_note
 from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.tangent import Frame
@@ -338,7 +332,7 @@ class NoveltyReport:
         """The report as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_whole(Path(path), text + "\n")
         return text
 
     def latex_table(self) -> str:
@@ -368,7 +362,7 @@ class NoveltyReport:
 
         page = report_page(self._drawn())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(Path(path), page)
         return page
 
     def __str__(self) -> str:
