@@ -224,6 +224,28 @@ def test_a_request_must_say_how_long_it_is(client: Client, headers: dict[str, st
         assert b" 411 " in raw.recv(100)
 
 
+def test_half_an_upload_is_no_table(client: Client) -> None:
+    """Every body of every action, cut at every byte: a browser that is closed meanwhile changes nothing."""
+    port, workspace = client.server.server_port, client.server.workspace
+    rows = b"a,y\n" + b"".join(b"%d,%d\n" % (k, 222000 + k) for k in range(4))
+    fame = b'Complexity,Loss,Equation\n1,2.0,"a"\n4,0.01,"a*22"\n'
+    bodies = {path: b'{"index": 0, "equation": "a + 1"}' for path in ACTIONS} | {"/api/table": rows, "/api/model": fame}
+    usual = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={client.server.gate.token}", "X-Sobolev-App": "1"}
+    before = workspace.state()
+    for path, body in bodies.items():
+        headers = usual | {"X-File-Name": "data.csv", "Content-Length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        for n_bytes in range(len(body)):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+                raw.sendall(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body[:n_bytes])
+                raw.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: raw.recv(4096), b""))
+            assert b" 400 " in answer.partition(b"\r\n")[0], (path, n_bytes, answer)
+            assert f"{n_bytes} of {len(body)} bytes".encode() in answer
+            assert workspace.state() == before, (path, n_bytes)
+    assert client.upload(rows)["table"]["n_rows"] == 4
+
+
 @pytest.mark.parametrize("line", [b"", b"nonsense", b"GET", b"GET / HTTP/9.9", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b"])
 def test_nonsense_is_answered_in_one_sentence(client: Client, line: bytes) -> None:
     with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as raw:

@@ -133,7 +133,11 @@ class _Handler(BaseHTTPRequestHandler):
                 f"The file has {megabytes(int(length[:15]))}; the app takes {megabytes(limit)} at most. Start it with "
                 "a larger --limit, or use 'sobolev report' or 'sobolev fit', which read files of any size.",
             )
-        return self.rfile.read(int(length))
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            words = f"Only {len(body)} of {length} bytes arrived: the connection ended too early. Send it again."
+            raise _Refused(HTTPStatus.BAD_REQUEST, words)
+        return body
 
     def _linger(self) -> None:
         """Read and forget what is still coming: a browser that is cut off while it sends shows no answer."""
