@@ -23,6 +23,11 @@ extensions = [
     "sphinx_design",
     "gallery",
 ]
+# Sphinx writes pages of these names itself, over ours and without a word.
+for taken in ("search", "genindex", "py-modindex"):
+    if list(HERE.glob(f"{taken}.*")):
+        raise ValueError(f"docs/{taken}.md would be overwritten by Sphinx's own page of this name. Rename it.")
+
 exclude_patterns = ["_ext", "_build", "_templates"]
 templates_path = ["_templates"]
 

@@ -101,7 +101,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         source, such as :class:`~sobolev_novelty.igsr.chat.ChatProposer`, which is asked for some at the beginning,
         within the budget's time.
     select : {"score", "distinct", "validation", "one-se"} or callable
-        Which equation of the front is chosen (docs/search.md): the simplest exact fit or else the best
+        Which equation of the front is chosen (docs/searching.md): the simplest exact fit or else the best
         accuracy–complexity score; the best score among equations whose terms are all distinct (ν > τ); the lowest
         cross-validated error; the simplest within one standard error of it. Equations with a certain pole within the
         range of the inputs are passed over. A callable gets ``equations_`` and returns the index of a row; poles are
