@@ -494,6 +494,9 @@ def test_a_search_whose_process_is_killed_is_no_riddle(client: Client) -> None:
         ("2*a", None, ("2*a", None)),
         ("y = 2*a", None, ("2*a", "y")),
         ("`y` = 2*a", None, ("2*a", "y")),
+        (" ` y ` =2*a ", None, ("2*a ", None)),
+        ("y =", None, ("y =", None)),
+        ("= 2*a", None, ("= 2*a", None)),
         ("f = 2*a", None, ("2*a", None)),
         ("y = 2*a", "b", ("2*a", "b")),
         ("f(a) = 2*a", None, ("f(a) = 2*a", None)),
@@ -505,6 +508,14 @@ def test_the_left_side_of_an_equation_names_the_target(
 ) -> None:
     found = Question(equation, target).without_left_side(("a", "b", "y"))
     assert (found.equation, found.target) == expected
+
+
+@pytest.mark.parametrize("text", [" ", "a", "a ", "` ", "=", "a1", "_", "é ", "y = a "])
+def test_a_long_line_of_anything_is_read_in_no_time(text: str) -> None:
+    begin = time.monotonic()
+    Question(text * (3000 // len(text))).without_left_side(("a", "y"))
+    Question(text * (100_000 // len(text)) + "=").without_left_side(("a", "y"))
+    assert time.monotonic() - begin < 1.0
 
 
 def test_a_new_table_keeps_the_equation_and_forgets_the_rest() -> None:
