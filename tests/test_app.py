@@ -29,6 +29,7 @@ from sobolev_novelty.app.server import MAX_JSON, AppServer
 from sobolev_novelty.app.workspace import Question, Workspace
 from sobolev_novelty.cli import app as command_line
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.files import Table
 from sobolev_novelty.search.regressor import SymbolicRegressor
 
 LIMIT = 100_000
@@ -425,6 +426,39 @@ def test_a_model_file_brings_its_equations(client: Client) -> None:
     assert state["equation"] == "sin(a) * 2.4" and state["dialect"] == "pysr"
     assert state["model_file"] == {"name": "hall_of_fame.csv", "equations": ["a", "sin(a) * 2.4"]}
     assert client.upload(b" 2*a\n", "law.txt", "/api/model")["equation"] == "2*a"
+
+
+# --- what takes long
+
+
+def large() -> tuple[pd.DataFrame, str]:
+    """A table and an equation whose report and pruning take a minute."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (20_000, 6)), columns=list("abcdef"))
+    terms = [f"{rng.uniform():.3f}*sin({rng.uniform(1, 9):.3f}*{name})" for name in "abcdef" * 10]
+    return frame.assign(y=frame["a"] * frame["b"] + rng.normal(0.0, 0.01, len(frame))), " + ".join(terms)
+
+
+@pytest.mark.parametrize("path", ["/api/report", "/api/prune"])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_a_report_can_be_cancelled(client: Client, path: str, seconds: float) -> None:
+    frame, equation = large()
+    workspace = client.server.workspace
+    workspace.take_table(Table(frame, "data.csv"))
+    before = client.json("POST", "/api/report", {"equation": "a", "target": "y"})
+    answers: list[dict[str, Any]] = []
+    question = {"equation": equation, "target": "y"}
+    thread = threading.Thread(target=lambda: answers.append(client.json("POST", path, question)))
+    thread.start()
+    time.sleep(seconds)
+    wait(lambda: "error" not in client.json("POST", "/api/cancel", {}))
+    begin = time.monotonic()
+    thread.join(60.0)
+    assert answers == [{"error": "Cancelled: what was shown before stays."}] and time.monotonic() - begin < 20.0
+    assert client.json("GET", "/api/state") == before
+    assert "Nothing is under way" in client.json("POST", "/api/cancel", {})["error"]
+    after = client.json("POST", "/api/report", {"equation": "a + b", "target": "y"})
+    assert after["report"]["number"] > before["report"]["number"]
 
 
 # --- searches

@@ -111,6 +111,21 @@ def test_a_new_table_never_shows_the_old_report(page: Any, app: AppServer, table
         page.frame_locator("#report-frame").locator(f"body:has-text('{n_rows} rows')").wait_for()
 
 
+def test_a_report_that_takes_long_can_be_cancelled(page: Any, app: AppServer, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (2_000, 6)).round(4), columns=list("abcdef"))
+    frame.assign(y=frame["a"] * frame["b"]).to_csv(tmp_path / "data.csv", index=False)
+    open_app(page, app)
+    assert page.is_hidden("#cancel")
+    drop(page, "#table-card", tmp_path / "data.csv")
+    page.wait_for_selector("#columns:visible")
+    page.fill("#equation", " + ".join(f"0.{k}*sin({k}.5*{name})" for k, name in enumerate("abcdef" * 10, start=1)))
+    page.click("#report")
+    page.click("#cancel")
+    page.wait_for_selector("#equation-error:has-text('Cancelled')")
+    assert page.is_hidden("#cancel") and page.is_hidden("#report-card") and page.is_enabled("#report")
+
+
 def test_a_fit_is_seen_live_stopped_and_taken_away(page: Any, app: AppServer, table: Path) -> None:
     open_app(page, app)
     page.set_input_files("#table-file", table)

@@ -130,6 +130,7 @@ ACTIONS: dict[str, Callable[[Workspace, Request], None]] = {
     "/api/report": lambda workspace, request: workspace.report(Question.of(request.json())),
     "/api/prune": lambda workspace, request: workspace.prune(Question.of(request.json())),
     "/api/pruned": lambda workspace, request: workspace.take_pruned(),
+    "/api/cancel": lambda workspace, request: workspace.cancel(),
     "/api/fit": _fit,
     "/api/stop": lambda workspace, request: workspace.stop_fit(),
     "/api/choose": lambda workspace, request: workspace.choose(request.json().get("index")),

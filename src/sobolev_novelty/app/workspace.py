@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sobolev_novelty.app.cancelling import Cancellable
 from sobolev_novelty.app.fit_process import Fit, FitRequest
 from sobolev_novelty.app.model_files import ModelFile, read_model
 from sobolev_novelty.errors import DataError, ParameterError
@@ -104,6 +105,7 @@ class Workspace:
     # It outlives the table: a page takes a number that it has drawn for the report that it shows.
     _report_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _work: threading.RLock = field(default_factory=threading.RLock)
+    _running: Cancellable = field(default_factory=Cancellable)
 
     def state(self) -> dict[str, Any]:
         """Everything a page shows, ready for JSON."""
@@ -157,9 +159,12 @@ class Workspace:
         with self._work:
             table = self._table()
             question = question.without_left_side(table.columns)
-            found = question.matched(table).prune()
-            self._analyse(question, table)
-            self.pruned = found.to_dict()
+            self.pruned = self._running.run(lambda: self._pruned(question, table))
+
+    def cancel(self) -> None:
+        """End the report or the pruning under way, asked for in another thread, which says so there."""
+        if not self._running.cancel():
+            raise ParameterError("Nothing is under way that could be cancelled.")
 
     def take_pruned(self) -> None:
         """Go on with the pruned equation."""
@@ -235,13 +240,21 @@ class Workspace:
             raise ParameterError(f"A search is running. Stop it before {what}.")
 
     def _analyse(self, question: Question, table: Table) -> None:
+        self.analysis = self._running.run(lambda: self._analysis(question, table))
+        self.question = question
+
+    def _analysis(self, question: Question, table: Table) -> Analysis:
         matched = question.matched(table)
         found = matched.report()
-        self.question = question
-        self.analysis = Analysis(
+        return Analysis(
             next(self._report_numbers), matched.expression, found.to_dict(), matched.sample.names, table.columns,
             found.to_html(), found.latex_table(), f"{found}\n",
         )  # fmt: skip
+
+    def _pruned(self, question: Question, table: Table) -> dict[str, Any]:
+        found = question.matched(table).prune()
+        self._analyse(question, table)
+        return found.to_dict()
 
     def _fitted(self, fit: Fit) -> None:
         with self._work:

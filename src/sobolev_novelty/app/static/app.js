@@ -31,12 +31,15 @@ function post(path, body, headers = {}) {
   return ask(path, { method: "POST", headers: { "X-Sobolev-App": "1", ...headers }, body });
 }
 
+// What a report or a pruning leads to: these may take minutes and can be cancelled.
+const CANCELLABLE = ["report-card", "pruned-card"];
 const errors = ["table-error", "equation-error", "fit-error"];
 
 // Do something that takes a moment: say so, show what came of it (on a narrow page: go there), or why nothing did.
 async function act(errorId, words, work, resultId = null) {
   errors.forEach((id) => say(id, ""));
   say("status", words);
+  show("cancel", CANCELLABLE.includes(resultId));
   document.body.classList.add("busy");
   const buttons = ["report", "prune", "fit", "example", "take-pruned"].map(byId);
   buttons.forEach((button) => { button.disabled = true; });
@@ -47,6 +50,7 @@ async function act(errorId, words, work, resultId = null) {
     say(errorId, error.message);
   } finally {
     say("status", "");
+    show("cancel", false);
     document.body.classList.remove("busy");
     buttons.forEach((button) => { button.disabled = false; });
     if (state) byId("fit").disabled = isRunning();
@@ -239,6 +243,8 @@ byId("take-pruned").addEventListener("click", () => act("equation-error", "Compu
 byId("fit").addEventListener("click", () => act("fit-error", "Starting the search …", () =>
   post("/api/fit", asked({ seconds: number("seconds"), max_complexity: number("max_complexity"), select: byId("select").value })), "front-card"));
 byId("stop").addEventListener("click", () => act("fit-error", "", () => post("/api/stop", "{}")));
+// The request that is cancelled says so itself; that nothing was under way any more is no news.
+byId("cancel").addEventListener("click", () => post("/api/cancel", "{}").catch(() => {}));
 byId("choice").addEventListener("change", (event) => { byId("equation").value = event.target.value; });
 byId("equation").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); byId("report").click(); }
