@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,22 @@ LIMIT = 100_000
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\r\nSet-Cookie: b=c", "=cmd|' /C calc'!A0"]
 
 
+def shown(gate: Gate) -> dict[str, str]:
+    """What a page that was opened sends with every request."""
+    return {
+        "Host": f"127.0.0.1:{gate.port}", "Cookie": f"sobolev-{gate.port}={gate.visit}", "X-Sobolev-Key": gate.key,
+    }  # fmt: skip
+
+
+def opened(port: int, address: str) -> dict[str, str]:
+    """The same, learnt as a browser learns it: from the answer to the address that was printed."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/" + address.partition("/?")[2].join(["?", ""]))
+    answer = connection.getresponse()
+    (key,) = re.findall(r'<meta name="key" content="(\S+)">', answer.read().decode())
+    return {"Cookie": answer.headers["Set-Cookie"].partition(";")[0], "X-Sobolev-Key": key}
+
+
 @dataclass
 class Client:
     """Asks a server as its own page would, unless told otherwise."""
@@ -50,8 +67,7 @@ class Client:
         headers: dict[str, str | None] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
         port = self.server.server_port
-        usual = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={self.server.gate.token}"}
-        usual |= {"X-Sobolev-App": "1"} if method != "GET" else {}
+        usual = shown(self.server.gate)
         sent = {name: value for name, value in (usual | (headers or {})).items() if value is not None}
         content = json.dumps(body).encode() if isinstance(body, dict) else body
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -110,10 +126,34 @@ def test_the_address_with_the_token_gives_a_cookie_that_stays_with_our_pages(cli
     gate = client.server.gate
     status, headers, body = client("GET", f"/?token={gate.token}", None, {"Cookie": None})
     assert status == 200 and b"Sobolev Novelty" in body
-    assert headers["Set-Cookie"] == f"sobolev-{gate.port}={gate.token}; Path=/; HttpOnly; SameSite=Strict"
-    assert len(gate.token) >= 40 and gate.token != Gate(gate.port).token
+    assert headers["Set-Cookie"] == f"sobolev-{gate.port}={gate.visit}; Path=/; HttpOnly; SameSite=Strict"
+    secrets = {*(gate.token, gate.visit, gate.key), *(Gate(gate.port).token, Gate(gate.port).key)}
+    assert len(secrets) == 5 and all(len(secret) >= 40 for secret in secrets)
+    assert gate.key.encode() in body and gate.token.encode() not in body
     # Only the page itself is opened so, not the data.
     assert client("GET", f"/api/state?token={gate.token}", None, {"Cookie": None})[0] == 403
+
+
+def test_the_cookie_alone_opens_nothing(client: Client) -> None:
+    """A browser sends it to every port of this machine: another user's server may know it."""
+    client("POST", "/api/example", {})
+    gate = client.server.gate
+    assert client.json("GET", "/api/state")["report"] is not None
+    paths = ["/api/state", "/report", *(f"/download/{name}" for name in FILES)]
+    for key in (None, "", "wrong", gate.visit, gate.token):
+        given = {"X-Sobolev-Key": key}
+        for path in (*paths, f"/report?number=1&key={key}"):
+            status, _, body = client("GET", path, None, given)
+            assert status == 403 and b"printed in the terminal" in body, path
+        for path in ACTIONS:
+            assert client("POST", f"{path}?key={gate.key}", {}, given)[0] == 403, path
+        status, headers, body = client("GET", "/", None, given)
+        assert status == 200 and gate.key.encode() not in body and "Set-Cookie" not in headers
+        assert gate.key.encode() not in client("GET", f"/?token={gate.visit}", None, given)[2]
+    # A frame and a download have no headers of their own.
+    for path in ("/report?number=1&", "/download/report.html?"):
+        assert client("GET", f"{path}key={gate.key}", None, {"X-Sobolev-Key": None})[0] == 200
+        assert client("GET", f"{path}key={gate.key}", None, {"X-Sobolev-Key": None, "Cookie": None})[0] == 403
 
 
 def test_a_ticket_opens_the_page_once(client: Client) -> None:
@@ -146,14 +186,14 @@ def test_localhost_is_a_name_of_ours(client: Client) -> None:
         {"Origin": "https://127.0.0.1:{port}"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
-        {"X-Sobolev-App": None},
+        {"X-Sobolev-Key": None},
     ],
 )
 def test_another_page_cannot_ask_for_anything(client: Client, headers: dict[str, str | None]) -> None:
     port = str(client.server.server_port)
     given = {name: value and value.replace("{port}", port) for name, value in headers.items()}
     status, _, body = client("POST", "/api/example", {}, given)
-    assert status == 403 and "app's own page may" in json.loads(body)["error"]
+    assert status == 403 and ("key" if "X-Sobolev-Key" in headers else "app's own page may") in body.decode()
     assert client.json("GET", "/api/state")["table"] is None
 
 
@@ -218,8 +258,7 @@ def test_a_file_over_the_limit_is_refused_with_words(client: Client) -> None:
 )
 def test_a_request_must_say_how_long_it_is(client: Client, headers: dict[str, str]) -> None:
     port = client.server.server_port
-    sent = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={client.server.gate.token}", "X-Sobolev-App": "1"}
-    lines = [f"{name}: {value}" for name, value in (sent | headers).items()]
+    lines = [f"{name}: {value}" for name, value in (shown(client.server.gate) | headers).items()]
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
         raw.sendall(("POST /api/report HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode())
         assert b" 411 " in raw.recv(100)
@@ -231,7 +270,7 @@ def test_half_an_upload_is_no_table(client: Client) -> None:
     rows = b"a,y\n" + b"".join(b"%d,%d\n" % (k, 222000 + k) for k in range(4))
     fame = b'Complexity,Loss,Equation\n1,2.0,"a"\n4,0.01,"a*22"\n'
     bodies = {path: b'{"index": 0, "equation": "a + 1"}' for path in ACTIONS} | {"/api/table": rows, "/api/model": fame}
-    usual = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={client.server.gate.token}", "X-Sobolev-App": "1"}
+    usual = shown(client.server.gate)
     before = workspace.state()
     for path, body in bodies.items():
         headers = usual | {"X-File-Name": "data.csv", "Content-Length": str(len(body))}
@@ -255,6 +294,43 @@ def test_nonsense_is_answered_in_one_sentence(client: Client, line: bytes) -> No
         answer = b"".join(iter(lambda: raw.recv(4096), b""))
     assert b"<" not in answer and b"Traceback" not in answer
     assert client("GET", "/api/state")[0] == 200
+
+
+@pytest.mark.parametrize("target", ["http://[", "http://[::1", "//[", "/?a=%", "http://a:b:c/", "*", "?", "#"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_that_is_none_is_no_fault_of_ours(
+    client: Client, target: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [f"{name}: {value}" for name, value in shown(client.server.gate).items()]
+    with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as raw:
+        raw.sendall(f"{method} {target} HTTP/1.1\r\n{chr(13).join(lines)}\r\nContent-Length: 0\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+    assert answer.split(b" ")[1] in (b"200", b"400", b"403", b"404") and caplog.text == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the number of open files is limited as on POSIX")
+def test_silent_connections_do_not_lock_the_owner_out(tmp_path: Path) -> None:
+    start = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128)); "
+    start += "runpy.run_module('sobolev_novelty', run_name='__main__', alter_sys=True)"
+    arguments = [sys.executable, "-c", start, "app", "--no-browser", "--json"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    silent: list[socket.socket] = []
+    try:
+        assert process.stdout is not None
+        told = json.loads("".join(process.stdout.readline() for _ in range(4)))
+        for k in range(400):
+            silent.append(socket.create_connection(("127.0.0.1", told["port"]), timeout=10))
+            with suppress(OSError):
+                silent[-1].sendall(b"GET / HTTP/1.1\r\n"[: k % 17])
+        headers = opened(told["port"], told["url"])
+        connection = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=10)
+        connection.request("GET", "/api/state", headers=headers)
+        assert connection.getresponse().status == 200
+    finally:
+        for raw in silent:
+            raw.close()
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize(
@@ -606,9 +682,8 @@ def test_ctrl_c_ends_the_server_and_its_search(tmp_path: Path, with_search: bool
     try:
         assert process.stdout is not None
         told = json.loads("".join(process.stdout.readline() for _ in range(4)))
-        gate = Gate(told["port"], token=told["url"].partition("token=")[2])
-        connection = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=60)
-        headers = {"Cookie": f"sobolev-{gate.port}={gate.token}", "X-Sobolev-App": "1"}
+        headers = opened(told["port"], told["url"])
+        connection = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=60)
         if with_search:
             connection.request("POST", "/api/fit", json.dumps({"target": "y", "seconds": 600}), headers)
         else:

@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,6 +32,8 @@ _STATIC = {
     "/front.js": ("front.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
+#: Addresses of the page itself, which holds no data.
+PAGE = frozenset(_STATIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Response:
 def json_response(content: object, status: int = 200) -> Response:
     """An answer for the page's script."""
     return Response(json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8"), status=status)
+
+
+def with_key(page: Response, key: str, cookie: str) -> Response:
+    """The page as it is opened: with the key, which its script keeps for this tab, and with the cookie."""
+    body = page.body.replace(b'name="key" content=""', f'name="key" content="{key}"'.encode())
+    return replace(page, body=body, headers={**page.headers, "Set-Cookie": cookie})
 
 
 @cache
