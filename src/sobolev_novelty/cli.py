@@ -32,7 +32,7 @@ from sobolev_novelty.cli_options import (
     table_source,
     with_groups,
 )
-from sobolev_novelty.cli_screen import echo, shown
+from sobolev_novelty.cli_screen import echo, open_standard_streams, shown
 from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.registry import engine_names
@@ -475,9 +475,7 @@ def _shielded(arguments: list[str]) -> list[str]:
 
 def main() -> None:
     """Entry point of ``sobolev``."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    open_standard_streams()
     app(args=_shielded(sys.argv[1:]), prog_name="sobolev")
 
 

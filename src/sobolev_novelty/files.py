@@ -138,6 +138,9 @@ class TableFile:
         if not isinstance(source, str | Path):
             return cls._of_stream(source, written)
         path = Path(source)
+        if path.is_fifo() or path.is_char_device():  # it can be read once: '<(cat data.csv)' of a shell
+            with path.open("rb") as stream:
+                return cls._of_stream(stream, written, str(path))
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise DataError(f"The file '{path}' {what}. Check the path.")
@@ -158,10 +161,10 @@ class TableFile:
         return cls(str(name), kind, compression, content, written.max_megabytes << 20)
 
     @classmethod
-    def _of_stream(cls, stream: IO[bytes], written: TableFormat) -> TableFile:
+    def _of_stream(cls, stream: IO[bytes], written: TableFormat, name: str = "standard input") -> TableFile:
         content = stream.read()
         suffix = ".parquet" if content.startswith(b"PAR1") else ""
-        return cls("standard input", suffix, compression_of(content), content, written.max_megabytes << 20)
+        return cls(name, suffix, compression_of(content), content, written.max_megabytes << 20)
 
     @property
     def is_parquet(self) -> bool:
