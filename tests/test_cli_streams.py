@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from sobolev_novelty.cli import app
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import read_table
+from sobolev_novelty.search.regressor import SymbolicRegressor
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="as on POSIX")
 
@@ -79,3 +82,43 @@ def test_a_pipe_cannot_be_read_in_parts(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ParameterError, match="'chunk_rows': '.*pipe' is a pipe, which can be read only once."):
         FileChunks(tmp_path / "pipe", 10).first()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+def test_a_fit_that_is_stopped_keeps_the_best_and_says_so_in_its_code(number: signal.Signals, data: Path) -> None:
+    # Tests in the background of a shell ignore the signal, and so would a process that they start.
+    start = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    start += "runpy.run_module('sobolev_novelty', run_name='__main__', alter_sys=True)"
+    rng = np.random.default_rng(0)
+    frame = pd.read_csv(data)
+    frame.assign(y=np.sin(3.0 * frame["a"]) * frame["b"] + rng.normal(0.0, 0.1, len(frame))).to_csv(data, index=False)
+    arguments = ["fit", "data.csv", "--target", "y", "--seconds", "300", "--out", "m.json", "--checkpoint", "c.json"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", start, *arguments, "--json"], cwd=data.parent, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        end = time.monotonic() + 120.0
+        while not (data.parent / "c.json").exists():  # the search has begun
+            assert process.poll() is None and time.monotonic() < end
+            time.sleep(0.1)
+        process.send_signal(number)
+        printed, told = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 128 + number and "Traceback" not in told
+    assert json.loads(printed)["stop_reason"] == "Interrupted; the best so far was kept."
+    assert SymbolicRegressor.load(data.parent / "m.json").equations_.shape[0] >= 1
+
+
+def test_a_fit_that_is_stopped_before_it_has_anything_says_so(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reading(*arguments: object, **options: object) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10.0)
+
+    monkeypatch.setattr("sobolev_novelty.table_regression.fit_table", reading)
+    before = signal.getsignal(signal.SIGTERM)
+    result = CliRunner().invoke(app, ["fit", str(data), "--target", "y"])
+    assert result.exit_code == 143 and result.stderr == "sobolev: Stopped before there was a result.\n"
+    assert signal.getsignal(signal.SIGTERM) == before

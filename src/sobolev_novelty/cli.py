@@ -17,7 +17,7 @@ import typer
 from sobolev_novelty.cli_app import app_command
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_corpus import filter_command, pretrain_command
-from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_errors import one_line_errors, stopped_by_signals
 from sobolev_novelty.cli_llm import ProposerOptions, llm_app
 from sobolev_novelty.cli_options import (
     EquationOptions,
@@ -306,7 +306,7 @@ def fit(
     if column is None and target is None:
         raise typer.BadParameter("Name the column to predict, or the column of time (--time).", param_hint="--target")
     summary: FitSummary | MotionSummary
-    with one_line_errors(as_json):
+    with stopped_by_signals(), one_line_errors(as_json):
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
             chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
@@ -328,7 +328,7 @@ def fit(
             print_json(summary.to_dict())
         else:
             echo(str(summary))
-    _fail_after_printing(summary.problem)
+        _fail_after_printing(summary.problem)
 
 
 @app.command()
