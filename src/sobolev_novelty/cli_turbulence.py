@@ -205,7 +205,12 @@ def _read_closure(name: str) -> Closure | None:
     path = Path(name)
     if not path.is_file():
         raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --out {name}")
-    return Closure.from_json(path.read_text())
+    try:
+        return Closure.from_json(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"'{name}' is not a closure file: {error}. Write one with: sobolev turbulence select"
+        ) from error
 
 
 @turbulence_app.command()
