@@ -19,7 +19,18 @@ def test_no_page_has_the_name_of_one_that_sphinx_writes_itself() -> None:
     assert [page.name for page in (ROOT / "docs").glob("*.md") if page.stem in OWN_PAGES] == []
 
 
+def test_attributes_keep_their_underscores_and_do_not_become_types() -> None:
+    pytest.importorskip("sphinx")
+    rule = runpy.run_path(str(ROOT / "docs" / "conf.py"))["whole_names"]
+    lines = [":ivar stop_reason_: Why.", ":vartype stop_reason_: str", ":ivar n_, m_: Two.", ":param given: a_"]
+    rule(None, "class", "Any", None, None, lines)
+    assert lines[:2] == [r":ivar stop_reason\_: Why.", r":vartype stop_reason\_: str"]
+    # Sphinx takes what stands before a space for the type.
+    assert " " not in lines[2].partition(": ")[0].removeprefix(":ivar ") and lines[3] == ":param given: a_"
+
+
 def test_a_page_that_would_be_overwritten_stops_the_build(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
     (tmp_path / "docs").mkdir()
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1"\n')
     conf = tmp_path / "docs" / "conf.py"
