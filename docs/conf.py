@@ -5,6 +5,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+from sphinx.ext import autosummary
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
@@ -23,6 +25,11 @@ extensions = [
     "sphinx_design",
     "gallery",
 ]
+# Sphinx writes pages of these names itself, over ours and without a word.
+for taken in ("search", "genindex", "py-modindex"):
+    if list(HERE.glob(f"{taken}.*")):
+        raise ValueError(f"docs/{taken}.md would be overwritten by Sphinx's own page of this name. Rename it.")
+
 exclude_patterns = ["_ext", "_build", "_templates"]
 templates_path = ["_templates"]
 
@@ -86,8 +93,20 @@ def plain_bars(app, what, name, value, options, lines):
     lines[:] = [re.sub(r"\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
 
 
+def whole_names(app, what, name, value, options, lines):
+    """An attribute keeps its underscore at the end, and of two in one entry the first is not the type of the second."""
+    for k, line in enumerate(lines):
+        field = re.match(r":(ivar|vartype) ([^:]+):(.*)", line)
+        if field is not None:
+            names = ",\u200b".join(re.sub(r"_$", r"\\_", part.strip()) for part in field[2].split(","))
+            lines[k] = f":{field[1]} {names}:{field[3]}"
+
+
 def setup(app):
     """Connect the rules above."""
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("autodoc-process-docstring", whole_names, priority=900)  # after napoleon has made fields of sections
+    # A summary does not end at the number of an equation.
+    autosummary.WELL_KNOWN_ABBREVIATIONS += ("Eq.", "Eqs.")
     app.connect("source-read", drop_missing)
     app.connect("autodoc-skip-member", without_requests)

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,27 @@ from sobolev_novelty.app.server import MAX_JSON, AppServer
 from sobolev_novelty.app.workspace import Question, Workspace
 from sobolev_novelty.cli import app as command_line
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.files import Table
 from sobolev_novelty.search.regressor import SymbolicRegressor
 
 LIMIT = 100_000
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\r\nSet-Cookie: b=c", "=cmd|' /C calc'!A0"]
+
+
+def shown(gate: Gate) -> dict[str, str]:
+    """What a page that was opened sends with every request."""
+    return {
+        "Host": f"127.0.0.1:{gate.port}", "Cookie": f"sobolev-{gate.port}={gate.visit}", "X-Sobolev-Key": gate.key,
+    }  # fmt: skip
+
+
+def opened(port: int, address: str) -> dict[str, str]:
+    """The same, learnt as a browser learns it: from the answer to the address that was printed."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/" + address.partition("/?")[2].join(["?", ""]))
+    answer = connection.getresponse()
+    (key,) = re.findall(r'<meta name="key" content="(\S+)">', answer.read().decode())
+    return {"Cookie": answer.headers["Set-Cookie"].partition(";")[0], "X-Sobolev-Key": key}
 
 
 @dataclass
@@ -49,8 +67,7 @@ class Client:
         headers: dict[str, str | None] | None = None,
     ) -> tuple[int, dict[str, str], bytes]:
         port = self.server.server_port
-        usual = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={self.server.gate.token}"}
-        usual |= {"X-Sobolev-App": "1"} if method != "GET" else {}
+        usual = shown(self.server.gate)
         sent = {name: value for name, value in (usual | (headers or {})).items() if value is not None}
         content = json.dumps(body).encode() if isinstance(body, dict) else body
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -109,10 +126,34 @@ def test_the_address_with_the_token_gives_a_cookie_that_stays_with_our_pages(cli
     gate = client.server.gate
     status, headers, body = client("GET", f"/?token={gate.token}", None, {"Cookie": None})
     assert status == 200 and b"Sobolev Novelty" in body
-    assert headers["Set-Cookie"] == f"sobolev-{gate.port}={gate.token}; Path=/; HttpOnly; SameSite=Strict"
-    assert len(gate.token) >= 40 and gate.token != Gate(gate.port).token
+    assert headers["Set-Cookie"] == f"sobolev-{gate.port}={gate.visit}; Path=/; HttpOnly; SameSite=Strict"
+    secrets = {*(gate.token, gate.visit, gate.key), *(Gate(gate.port).token, Gate(gate.port).key)}
+    assert len(secrets) == 5 and all(len(secret) >= 40 for secret in secrets)
+    assert gate.key.encode() in body and gate.token.encode() not in body
     # Only the page itself is opened so, not the data.
     assert client("GET", f"/api/state?token={gate.token}", None, {"Cookie": None})[0] == 403
+
+
+def test_the_cookie_alone_opens_nothing(client: Client) -> None:
+    """A browser sends it to every port of this machine: another user's server may know it."""
+    client("POST", "/api/example", {})
+    gate = client.server.gate
+    assert client.json("GET", "/api/state")["report"] is not None
+    paths = ["/api/state", "/report", *(f"/download/{name}" for name in FILES)]
+    for key in (None, "", "wrong", gate.visit, gate.token):
+        given = {"X-Sobolev-Key": key}
+        for path in (*paths, f"/report?number=1&key={key}"):
+            status, _, body = client("GET", path, None, given)
+            assert status == 403 and b"printed in the terminal" in body, path
+        for path in ACTIONS:
+            assert client("POST", f"{path}?key={gate.key}", {}, given)[0] == 403, path
+        status, headers, body = client("GET", "/", None, given)
+        assert status == 200 and gate.key.encode() not in body and "Set-Cookie" not in headers
+        assert gate.key.encode() not in client("GET", f"/?token={gate.visit}", None, given)[2]
+    # A frame and a download have no headers of their own.
+    for path in ("/report?number=1&", "/download/report.html?"):
+        assert client("GET", f"{path}key={gate.key}", None, {"X-Sobolev-Key": None})[0] == 200
+        assert client("GET", f"{path}key={gate.key}", None, {"X-Sobolev-Key": None, "Cookie": None})[0] == 403
 
 
 def test_a_ticket_opens_the_page_once(client: Client) -> None:
@@ -145,14 +186,14 @@ def test_localhost_is_a_name_of_ours(client: Client) -> None:
         {"Origin": "https://127.0.0.1:{port}"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
-        {"X-Sobolev-App": None},
+        {"X-Sobolev-Key": None},
     ],
 )
 def test_another_page_cannot_ask_for_anything(client: Client, headers: dict[str, str | None]) -> None:
     port = str(client.server.server_port)
     given = {name: value and value.replace("{port}", port) for name, value in headers.items()}
     status, _, body = client("POST", "/api/example", {}, given)
-    assert status == 403 and "app's own page may" in json.loads(body)["error"]
+    assert status == 403 and ("key" if "X-Sobolev-Key" in headers else "app's own page may") in body.decode()
     assert client.json("GET", "/api/state")["table"] is None
 
 
@@ -217,11 +258,32 @@ def test_a_file_over_the_limit_is_refused_with_words(client: Client) -> None:
 )
 def test_a_request_must_say_how_long_it_is(client: Client, headers: dict[str, str]) -> None:
     port = client.server.server_port
-    sent = {"Host": f"127.0.0.1:{port}", "Cookie": f"sobolev-{port}={client.server.gate.token}", "X-Sobolev-App": "1"}
-    lines = [f"{name}: {value}" for name, value in (sent | headers).items()]
+    lines = [f"{name}: {value}" for name, value in (shown(client.server.gate) | headers).items()]
     with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
         raw.sendall(("POST /api/report HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\n\r\n").encode())
         assert b" 411 " in raw.recv(100)
+
+
+def test_half_an_upload_is_no_table(client: Client) -> None:
+    """Every body of every action, cut at every byte: a browser that is closed meanwhile changes nothing."""
+    port, workspace = client.server.server_port, client.server.workspace
+    rows = b"a,y\n" + b"".join(b"%d,%d\n" % (k, 222000 + k) for k in range(4))
+    fame = b'Complexity,Loss,Equation\n1,2.0,"a"\n4,0.01,"a*22"\n'
+    bodies = {path: b'{"index": 0, "equation": "a + 1"}' for path in ACTIONS} | {"/api/table": rows, "/api/model": fame}
+    usual = shown(client.server.gate)
+    before = workspace.state()
+    for path, body in bodies.items():
+        headers = usual | {"X-File-Name": "data.csv", "Content-Length": str(len(body))}
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        for n_bytes in range(len(body)):
+            with socket.create_connection(("127.0.0.1", port), timeout=10) as raw:
+                raw.sendall(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode() + body[:n_bytes])
+                raw.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: raw.recv(4096), b""))
+            assert b" 400 " in answer.partition(b"\r\n")[0], (path, n_bytes, answer)
+            assert f"{n_bytes} of {len(body)} bytes".encode() in answer
+            assert workspace.state() == before, (path, n_bytes)
+    assert client.upload(rows)["table"]["n_rows"] == 4
 
 
 @pytest.mark.parametrize("line", [b"", b"nonsense", b"GET", b"GET / HTTP/9.9", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b"])
@@ -232,6 +294,43 @@ def test_nonsense_is_answered_in_one_sentence(client: Client, line: bytes) -> No
         answer = b"".join(iter(lambda: raw.recv(4096), b""))
     assert b"<" not in answer and b"Traceback" not in answer
     assert client("GET", "/api/state")[0] == 200
+
+
+@pytest.mark.parametrize("target", ["http://[", "http://[::1", "//[", "/?a=%", "http://a:b:c/", "*", "?", "#"])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_an_address_that_is_none_is_no_fault_of_ours(
+    client: Client, target: str, method: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    lines = [f"{name}: {value}" for name, value in shown(client.server.gate).items()]
+    with socket.create_connection(("127.0.0.1", client.server.server_port), timeout=10) as raw:
+        raw.sendall(f"{method} {target} HTTP/1.1\r\n{chr(13).join(lines)}\r\nContent-Length: 0\r\n\r\n".encode())
+        answer = b"".join(iter(lambda: raw.recv(4096), b""))
+    assert answer.split(b" ")[1] in (b"200", b"400", b"403", b"404") and caplog.text == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the number of open files is limited as on POSIX")
+def test_silent_connections_do_not_lock_the_owner_out(tmp_path: Path) -> None:
+    start = "import resource, runpy; resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128)); "
+    start += "runpy.run_module('sobolev_novelty', run_name='__main__', alter_sys=True)"
+    arguments = [sys.executable, "-c", start, "app", "--no-browser", "--json"]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    silent: list[socket.socket] = []
+    try:
+        assert process.stdout is not None
+        told = json.loads("".join(process.stdout.readline() for _ in range(4)))
+        for k in range(400):
+            silent.append(socket.create_connection(("127.0.0.1", told["port"]), timeout=10))
+            with suppress(OSError):
+                silent[-1].sendall(b"GET / HTTP/1.1\r\n"[: k % 17])
+        headers = opened(told["port"], told["url"])
+        connection = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=10)
+        connection.request("GET", "/api/state", headers=headers)
+        assert connection.getresponse().status == 200
+    finally:
+        for raw in silent:
+            raw.close()
+        process.kill()
+        process.communicate()
 
 
 @pytest.mark.parametrize(
@@ -338,6 +437,18 @@ def test_pruning_can_be_taken_or_left(client: Client) -> None:
     assert after["report"]["number"] == state["report"]["number"] + 1
 
 
+def test_the_number_of_a_report_never_comes_back(client: Client) -> None:
+    """The page draws a report when its number is a new one."""
+    numbers = []
+    for seed in range(3):
+        client.upload(table(n_rows=80 + seed))
+        for equation in ("sin(a)", "sin(a) + b"):
+            state = client.json("POST", "/api/report", {"equation": equation, "target": "y"})
+            numbers.append(state["report"]["number"])
+        client.json("POST", "/api/example", {})
+    assert len(set(numbers)) == len(numbers) == 6 and numbers == sorted(numbers)
+
+
 def test_a_table_is_read_as_the_page_says(client: Client) -> None:
     rows = "\n".join(f"{k},5;{k * k}" for k in range(1, 60)).encode()
     answer = client.upload(rows)
@@ -391,6 +502,39 @@ def test_a_model_file_brings_its_equations(client: Client) -> None:
     assert state["equation"] == "sin(a) * 2.4" and state["dialect"] == "pysr"
     assert state["model_file"] == {"name": "hall_of_fame.csv", "equations": ["a", "sin(a) * 2.4"]}
     assert client.upload(b" 2*a\n", "law.txt", "/api/model")["equation"] == "2*a"
+
+
+# --- what takes long
+
+
+def large() -> tuple[pd.DataFrame, str]:
+    """A table and an equation whose report and pruning take a minute."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (20_000, 6)), columns=list("abcdef"))
+    terms = [f"{rng.uniform():.3f}*sin({rng.uniform(1, 9):.3f}*{name})" for name in "abcdef" * 10]
+    return frame.assign(y=frame["a"] * frame["b"] + rng.normal(0.0, 0.01, len(frame))), " + ".join(terms)
+
+
+@pytest.mark.parametrize("path", ["/api/report", "/api/prune"])
+@pytest.mark.parametrize("seconds", [0.0, 2.0])
+def test_a_report_can_be_cancelled(client: Client, path: str, seconds: float) -> None:
+    frame, equation = large()
+    workspace = client.server.workspace
+    workspace.take_table(Table(frame, "data.csv"))
+    before = client.json("POST", "/api/report", {"equation": "a", "target": "y"})
+    answers: list[dict[str, Any]] = []
+    question = {"equation": equation, "target": "y"}
+    thread = threading.Thread(target=lambda: answers.append(client.json("POST", path, question)))
+    thread.start()
+    time.sleep(seconds)
+    wait(lambda: "error" not in client.json("POST", "/api/cancel", {}))
+    begin = time.monotonic()
+    thread.join(60.0)
+    assert answers == [{"error": "Cancelled: what was shown before stays."}] and time.monotonic() - begin < 20.0
+    assert client.json("GET", "/api/state") == before
+    assert "Nothing is under way" in client.json("POST", "/api/cancel", {})["error"]
+    after = client.json("POST", "/api/report", {"equation": "a + b", "target": "y"})
+    assert after["report"]["number"] > before["report"]["number"]
 
 
 # --- searches
@@ -460,6 +604,9 @@ def test_a_search_whose_process_is_killed_is_no_riddle(client: Client) -> None:
         ("2*a", None, ("2*a", None)),
         ("y = 2*a", None, ("2*a", "y")),
         ("`y` = 2*a", None, ("2*a", "y")),
+        (" ` y ` =2*a ", None, ("2*a ", None)),
+        ("y =", None, ("y =", None)),
+        ("= 2*a", None, ("= 2*a", None)),
         ("f = 2*a", None, ("2*a", None)),
         ("y = 2*a", "b", ("2*a", "b")),
         ("f(a) = 2*a", None, ("f(a) = 2*a", None)),
@@ -471,6 +618,14 @@ def test_the_left_side_of_an_equation_names_the_target(
 ) -> None:
     found = Question(equation, target).without_left_side(("a", "b", "y"))
     assert (found.equation, found.target) == expected
+
+
+@pytest.mark.parametrize("text", [" ", "a", "a ", "` ", "=", "a1", "_", "é ", "y = a "])
+def test_a_long_line_of_anything_is_read_in_no_time(text: str) -> None:
+    begin = time.monotonic()
+    Question(text * (3000 // len(text))).without_left_side(("a", "y"))
+    Question(text * (100_000 // len(text)) + "=").without_left_side(("a", "y"))
+    assert time.monotonic() - begin < 1.0
 
 
 def test_a_new_table_keeps_the_equation_and_forgets_the_rest() -> None:
@@ -527,9 +682,8 @@ def test_ctrl_c_ends_the_server_and_its_search(tmp_path: Path, with_search: bool
     try:
         assert process.stdout is not None
         told = json.loads("".join(process.stdout.readline() for _ in range(4)))
-        gate = Gate(told["port"], token=told["url"].partition("token=")[2])
-        connection = http.client.HTTPConnection("127.0.0.1", gate.port, timeout=60)
-        headers = {"Cookie": f"sobolev-{gate.port}={gate.token}", "X-Sobolev-App": "1"}
+        headers = opened(told["port"], told["url"])
+        connection = http.client.HTTPConnection("127.0.0.1", told["port"], timeout=60)
         if with_search:
             connection.request("POST", "/api/fit", json.dumps({"target": "y", "seconds": 600}), headers)
         else:

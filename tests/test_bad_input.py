@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import sobolev_novelty as sn
+from sobolev_novelty.cli import app
 
 X = np.linspace(-1.0, 1.0, 100)[:, None]
 
@@ -103,3 +107,21 @@ def test_verbs_on_an_equation_without_terms() -> None:
     assert sn.feedback("x0 - x0", X) == ""
     assert not sn.accepts("x0 - x0", X)
     assert str(sn.prune("x0 - x0", X, X[:, 0])) == "x0 - x0"
+
+
+@pytest.mark.parametrize(
+    "content", [b'suite = "caf\xe9"\n', b"suite = [" + b"[" * 5000, b"\xff\xfe\x00", b"suite = ", b"\0"]
+)
+def test_experiments_that_are_not_toml_in_utf8_are_refused(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "experiment.toml"
+    path.write_bytes(content)
+    arguments = [
+        ["bench", "run", str(path)],
+        ["bench", "planted", "--store", str(tmp_path / "p.json"), "--formulas", str(path)],
+        ["bench", "pretrained", str(path), "--out", str(tmp_path / "o.json")],
+        ["turbulence", "figure", "--experiment", str(path)],
+        ["turbulence", "solve", str(path)],
+    ]
+    for command in arguments:
+        result = CliRunner().invoke(app, command)
+        assert result.exit_code == 1 and result.stderr.startswith("sobolev: "), (command, result.exception)

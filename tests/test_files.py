@@ -14,7 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
+from sobolev_novelty.cli import app
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.files import TableFile, read_table
 from sobolev_novelty.table_format import TableFormat
@@ -155,3 +157,32 @@ def test_bytes_with_a_name_are_read_like_the_file(tmp_path: Path) -> None:
     assert from_memory.frame.equals(from_disk.frame) and from_memory.source == from_disk.source == "t.csv.gz"
     with pytest.raises(DataError, match="'t.doc' does not say what kind of file it is"):
         TableFile.named("t.doc", content, TableFormat())
+
+
+LONG = "a" * 2_000_000
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["report", "cell + 1", "data.csv"],
+        ["report", LONG, "data.csv"],
+        ["report", f"{LONG}(b)", "data.csv"],
+        ["report", "b", "data.csv", "--target", LONG],
+        ["report", "b", "data.csv", "--target", "cell"],
+        ["fit", "data.csv", "--target", "cell"],
+        ["report", f'"{LONG}"', f"{LONG[:100_000]}"],
+        ["export", f"{LONG}=b"],
+        ["report", "b", "header.csv"],
+    ],
+)
+def test_no_error_repeats_megabytes(arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{k},{LONG if k == 7 else k},{k}\n" for k in range(40))
+    Path("data.csv").write_text(f"b,cell,{LONG[:100_000]}\n{rows}")
+    Path("header.csv").write_text(f"b,{LONG}\n1,2\n")
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code in (1, 2), result.exception
+    assert len(result.stderr) < 3000 and result.stderr.strip().endswith((".", ".)"))
+    if "cell" in arguments:
+        assert "'aaaaaaa" in result.stderr and "data row 8" in result.stderr and "Correct the entry" in result.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.multioutput import MultiOutputRegressor
 
 import sobolev_novelty as sn
 from sobolev_novelty.data import Sample
+from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
@@ -220,6 +222,19 @@ x, y = XY["x"].to_numpy(), XY["y"].to_numpy()
 def test_the_functions_of_a_template_are_found(template: str, target: np.ndarray) -> None:
     model = fitted(target, n=4000, table=XY, template=template)
     assert model.score(XY, target) > 1.0 - 1e-9
+
+
+@pytest.mark.parametrize("text", ["a", "a1", "_", "f(", "2f(", "a ", "f(x)+", "`"])
+def test_a_long_template_is_read_or_refused_in_no_time(text: str) -> None:
+    begin = time.monotonic()
+    with pytest.raises(SobolevError) as refused:
+        Template.of(text * (50_000 // len(text)), ("x", "y"))
+    assert time.monotonic() - begin < 2.0 and len(str(refused.value)) < 500
+
+
+def test_functions_are_found_before_spaces() -> None:
+    calls = Template.of("2*f1 (x) + sin(x)*g(y)", ("x", "y")).calls
+    assert [call.function for call in calls.values()] == ["f1", "g"]
 
 
 def test_no_equation_leaves_the_template() -> None:

@@ -17,7 +17,7 @@ import typer
 from sobolev_novelty.cli_app import app_command
 from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.cli_corpus import filter_command, pretrain_command
-from sobolev_novelty.cli_errors import one_line_errors
+from sobolev_novelty.cli_errors import one_line_errors, stopped_by_signals
 from sobolev_novelty.cli_llm import ProposerOptions, llm_app
 from sobolev_novelty.cli_options import (
     EquationOptions,
@@ -32,7 +32,7 @@ from sobolev_novelty.cli_options import (
     table_source,
     with_groups,
 )
-from sobolev_novelty.cli_screen import echo, shown
+from sobolev_novelty.cli_screen import echo, open_standard_streams, shown
 from sobolev_novelty.cli_turbulence import turbulence_app
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.registry import engine_names
@@ -181,6 +181,8 @@ def _check_report_paths(paths: Sequence[Path]) -> None:
 
 
 def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]:
+    from sobolev_novelty.output import write_figure, write_whole
+
     texts: dict[str, Callable[[], str]] = {
         ".json": lambda: json_text(found.to_dict()) + "\n",
         ".tex": found.latex_table,
@@ -190,8 +192,8 @@ def _report_writer(found: NoveltyReport, path: Path) -> Callable[[Path], object]
     if suffix == ".html":
         return found.to_html
     if suffix in texts:
-        return lambda path: path.write_text(texts[suffix](), encoding="utf-8")
-    return lambda path: found.plot().savefig(path)
+        return lambda path: write_whole(path, texts[suffix]())
+    return lambda path: write_figure(path, found.plot())
 
 
 @app.command()
@@ -310,7 +312,7 @@ def fit(
     if column is None and target is None:
         raise typer.BadParameter("Name the column to predict, or the column of time (--time).", param_hint="--target")
     summary: FitSummary | MotionSummary
-    with one_line_errors(as_json):
+    with stopped_by_signals(), one_line_errors(as_json):
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
             chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
@@ -338,7 +340,7 @@ def fit(
             print_json(summary.to_dict())
         else:
             echo(str(summary))
-    _fail_after_printing(summary.problem)
+        _fail_after_printing(summary.problem)
 
 
 @app.command()
@@ -382,7 +384,7 @@ def export(
     as_json: JsonOption = False,
 ) -> None:
     """Write EQUATION in another language: NumPy, JAX, PyTorch, C, Julia, an Excel formula, LaTeX or SymPy."""
-    from sobolev_novelty.output import write_or_rescue
+    from sobolev_novelty.output import write_or_rescue, write_whole
     from sobolev_novelty.parsing import parse
     from sobolev_novelty.search.regressor import SymbolicRegressor
 
@@ -398,7 +400,7 @@ def export(
             expression = parse(equation or "", names=columns)
         text = str(expression.to(to, names=columns, function_name=function, precision=precision))
         if out is not None:
-            _, problem = write_or_rescue(out, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+            _, problem = write_or_rescue(out, lambda path: write_whole(path, text + "\n"))
         elif as_json:
             print_json({"equation": str(expression), "language": to, "code": text})
         else:
@@ -414,7 +416,7 @@ def demo(
 ) -> None:
     """The main job on built-in examples: a law, a bloated formula, the same on other data, pruning, feedback."""
     from sobolev_novelty import demonstration
-    from sobolev_novelty.output import check_output, write_or_rescue
+    from sobolev_novelty.output import check_output, write_or_rescue, write_whole
 
     problem = ""
     with one_line_errors(as_json):
@@ -435,7 +437,7 @@ def demo(
             print_json({"cases": [case.to_dict() for case in cases]})
         if path is not None:
             page = demonstration.page(cases)
-            _, problem = write_or_rescue(path, lambda path: path.write_text(page, encoding="utf-8"))
+            _, problem = write_or_rescue(path, lambda path: write_whole(path, page))
     _fail_after_printing(problem)
 
 
@@ -485,9 +487,7 @@ def _shielded(arguments: list[str]) -> list[str]:
 
 def main() -> None:
     """Entry point of ``sobolev``."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")
+    open_standard_streams()
     app(args=_shielded(sys.argv[1:]), prog_name="sobolev")
 
 

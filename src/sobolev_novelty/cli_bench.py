@@ -13,6 +13,7 @@ from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, listed, print_json
 from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.output import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -224,7 +225,7 @@ def planted_command(
             with progress_bar("Planting") as on_progress:
                 content = run_planted(tasks, seed=seed, on_progress=on_progress)
             store.parent.mkdir(parents=True, exist_ok=True)
-            store.write_text(json.dumps(content, ensure_ascii=False) + "\n", encoding="utf-8")
+            write_whole(store, json.dumps(content, ensure_ascii=False) + "\n")
         table = planted_table(load_planted(store), plain_only=plain)
         _deliver(table.to_json(orient="records") if as_json else render_planted(table), out)
 
@@ -365,7 +366,7 @@ def _deliver(text: str, out: Path | None) -> None:
         echo(text)
         return
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    write_whole(out, text)
     echo(str(out))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
@@ -29,6 +30,35 @@ OPTIONS = {
     "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
     "seconds": "--time",
 }  # fmt: skip
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Let the request to end (``kill``) do what Ctrl-C does, which keeps the best so far; both end with their code.
+
+    The code is 128 and the number of the signal, as a shell has it: whoever runs the command in a script sees that it
+    was not finished.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: object) -> NoReturn:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    ours = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # in the background of a script it is ignored
+        ours.append(signal.SIGINT)
+    before = {number: signal.signal(number, stop) for number in ours}
+    try:
+        yield
+    except KeyboardInterrupt:
+        echo("sobolev: Stopped before there was a result.", err=True)
+        raise typer.Exit(128 + (received or [signal.SIGINT])[-1]) from None
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        raise typer.Exit(128 + received[-1])
 
 
 @contextmanager

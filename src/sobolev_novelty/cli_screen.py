@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import typer
 
 from sobolev_novelty.errors import printable
+
+
+def open_standard_streams() -> None:
+    """Give what the caller has closed (``>&-``) to the null device: nothing to read, and what is printed is gone.
+
+    Otherwise the next file that is opened gets the number of a closed stream, and what is printed goes there.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free is this one
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+        if number and hasattr(getattr(sys, name), "reconfigure"):
+            getattr(sys, name).reconfigure(errors="replace")
 
 
 def echo(text: str, *, err: bool = False, nl: bool = True) -> None:

@@ -18,7 +18,7 @@ from sobolev_novelty.cli_errors import one_line_errors
 from sobolev_novelty.cli_options import OLD_NAMES, JsonOption, QuietOption, print_json
 from sobolev_novelty.cli_screen import echo
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.output import check_output
+from sobolev_novelty.output import check_output, write_arrays, write_whole
 from sobolev_novelty.progress import OnProgress, Step
 from sobolev_novelty.render.progress_bar import progress_bar
 
@@ -99,7 +99,7 @@ def select(
         closure, kept, path = _search(rule, problem, n_terms, forward_to=forward_to, seed=seed, on_progress=on_progress)
         fit, report = problem.fit(kept), closure_report(closure, data)
         printed = _print_form(closure, form)
-        out.write_text(closure.to_json() + "\n")
+        write_whole(out, closure.to_json() + "\n")
     summary = {
         "rule": rule,
         "n_terms": len(closure),
@@ -169,8 +169,6 @@ def solve(
     The figures of the DNS are quoted; the field error needs the DNS fields (sobolev turbulence prepare).
     """
     with _working("Solving", quiet, as_json) as on_progress:
-        import numpy as np
-
         from sobolev_novelty.turbulence import data as hill
         from sobolev_novelty.turbulence.runs import flow_row
         from sobolev_novelty.turbulence.solvers import make_solver
@@ -183,7 +181,7 @@ def solve(
         result = engine.solve(closure, alpha, on_progress)
         row = flow_row(closure, alpha, result, engine, {})
         if out is not None:
-            np.savez_compressed(out, nodes=engine.base.nodes, U=result.U, p=result.p)
+            write_arrays(out, {"nodes": engine.base.nodes, "U": result.U, "p": result.p})
     if as_json:
         print_json(plain(row) | {"dns": dict(hill.DNS_MEASURES)})
     else:
@@ -207,7 +205,12 @@ def _read_closure(name: str) -> Closure | None:
     path = Path(name)
     if not path.is_file():
         raise DataError(f"'{name}' is not a closure file. Write one with: sobolev turbulence select --out {name}")
-    return Closure.from_json(path.read_text())
+    try:
+        return Closure.from_json(path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"'{name}' is not a closure file: {error}. Write one with: sobolev turbulence select"
+        ) from error
 
 
 @turbulence_app.command()

@@ -59,6 +59,15 @@ def shortened(value: object, at_most: int = 160) -> str:
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
 
+#: Characters of a message: a column's name, a cell or a formula of megabytes would bury what to do about it.
+MAX_MESSAGE = 2000
+
+
+def _of_readable_length(text: str) -> str:
+    """The beginning says what is wrong, the end what to do."""
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE // 2]} … {text[-MAX_MESSAGE // 2 :]}"
+
+
 class SobolevError(Exception):
     """Base of every error this package raises on purpose.
 
@@ -72,7 +81,7 @@ class SobolevError(Exception):
 
     def __init__(self, *message: object, arguments: Sequence[str] = ()) -> None:
         # Names come from files: an error that is shown must not move the cursor or hide what it says.
-        super().__init__(*(printable(part) if isinstance(part, str) else part for part in message))
+        super().__init__(*(_of_readable_length(printable(p)) if isinstance(p, str) else p for p in message))
         self.arguments = tuple(arguments)
 
 
@@ -94,7 +103,7 @@ class ParseError(SobolevError, ValueError):
     """
 
     def __init__(self, reason: str, text: str = "", position: int = 0) -> None:
-        self.reason = reason
+        self.reason = _of_readable_length(reason)
         self.text = text
         self.position = position
         super().__init__(self._message())
@@ -181,10 +190,10 @@ def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
         start = max(0, error.position - 20)
         near = error.text[start : error.position + 20]
         # The library writes variables="x0".
-        reason = re.sub(r'(\w+)="(\w+)"', lambda m: f"{names.get(m[1], m[1])} {m[2]}", error.reason)
+        reason = re.sub(r'\b(\w++)="(\w++)"', lambda m: f"{names.get(m[1], m[1])} {m[2]}", error.reason)
         return " ".join(f"{reason} (Character {error.position + 1}, near {near!r}.)".split())
     if isinstance(error, OSError) and error.filename is not None and not isinstance(error, SobolevError):
-        return f"'{error.filename}': {error.strerror}. Check the path and its permissions."
+        return f"'{_of_readable_length(str(error.filename))}': {error.strerror}. Check the path and its permissions."
     message = str(error)
     first = re.match(r"'(\w+)'", message)
     for name in getattr(error, "arguments", ()) or (first.groups() if first else ()):

@@ -74,6 +74,10 @@ class FileChunks:
         on_progress : callable
             Told after each chunk how much of the file has been read.
         """
+        if self.path.exists() and not self.path.is_file():
+            raise ParameterError(
+                f"'chunk_rows': '{self.path}' is a pipe, which can be read only once. Leave it out, or give a file."
+            )
         file = TableFile.of(self.path, self.written)
         layout = None if file.is_parquet else file.layout(self.written)
         parts = self._parquet(file, columns) if layout is None else self._text(file, layout)

@@ -15,7 +15,7 @@ import numpy as np
 
 from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compression_of, decompressed
 from sobolev_novelty.data import FloatArray, repeated
-from sobolev_novelty.errors import DataError, SobolevError, require
+from sobolev_novelty.errors import DataError, SobolevError, require, shortened
 from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
 from sobolev_novelty.wide_text import MANY_COLUMNS, data_lines, is_wide, read_few, read_wide
 
@@ -89,10 +89,10 @@ class Table:
         if column.dtype.kind in "biuf" or not len(column):
             return None
         if column.dtype.kind in "mM":  # dates would be read as nanoseconds
-            return f"{str(column.iloc[0])!r} in data row {self.first_row + 1}"
+            return f"{shortened(str(column.iloc[0]), 60)} in data row {self.first_row + 1}"
         values = pd.to_numeric(column.astype("object"), errors="coerce")
         bad = np.flatnonzero((values.isna() & column.notna()).to_numpy())
-        return f"{column.iloc[bad[0]]!r} in data row {self.first_row + bad[0] + 1}" if len(bad) else None
+        return f"{shortened(column.iloc[bad[0]], 60)} in data row {self.first_row + bad[0] + 1}" if len(bad) else None
 
     def not_numeric(self) -> set[str]:
         """Columns that pandas did not read as numbers; some of their entries may be."""
@@ -138,6 +138,9 @@ class TableFile:
         if not isinstance(source, str | Path):
             return cls._of_stream(source, written)
         path = Path(source)
+        if path.is_fifo() or path.is_char_device():  # it can be read once: '<(cat data.csv)' of a shell
+            with path.open("rb") as stream:
+                return cls._of_stream(stream, written, str(path))
         if not path.is_file():
             what = "is a folder" if path.is_dir() else "does not exist"
             raise DataError(f"The file '{path}' {what}. Check the path.")
@@ -158,10 +161,10 @@ class TableFile:
         return cls(str(name), kind, compression, content, written.max_megabytes << 20)
 
     @classmethod
-    def _of_stream(cls, stream: IO[bytes], written: TableFormat) -> TableFile:
+    def _of_stream(cls, stream: IO[bytes], written: TableFormat, name: str = "standard input") -> TableFile:
         content = stream.read()
         suffix = ".parquet" if content.startswith(b"PAR1") else ""
-        return cls("standard input", suffix, compression_of(content), content, written.max_megabytes << 20)
+        return cls(name, suffix, compression_of(content), content, written.max_megabytes << 20)
 
     @property
     def is_parquet(self) -> bool:

@@ -33,6 +33,7 @@ from sobolev_novelty.geometry import (
 )
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.own_operators import own_derivative_notes
 from sobolev_novelty.projection import Residuals
 from sobolev_novelty.render.sentences import verdict
@@ -366,7 +367,7 @@ class NoveltyReport:
         """The report as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_whole(Path(path), text + "\n")
         return text
 
     def latex_table(self) -> str:
@@ -396,7 +397,7 @@ class NoveltyReport:
 
         page = report_page(self._drawn())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(Path(path), page)
         return page
 
     def __str__(self) -> str:

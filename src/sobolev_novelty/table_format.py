@@ -133,6 +133,12 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
     rows = _rows(text, separator)
     n_blank = len(list(takewhile(_is_blank, rows)))
     rows = [row for row in rows if not _is_blank(row)]
+    if not rows and text.strip():  # a name beyond what the csv module reads
+        raise DataError(
+            f"An entry in the first lines of '{source}' is longer than {csv.field_size_limit()} characters. Shorten "
+            "the names, or say what separates the columns ('separator').",
+            arguments=["separator"],
+        )
     if not rows:
         raise DataError(f"'{source}' is empty. Give a table with a header line and at least 32 rows.")
     decimal = written.decimal

@@ -13,7 +13,7 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError, ExtrapolationWarning, ParameterError, require
 from sobolev_novelty.files import Table, read_table
-from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.output import check_output, whole_file, write_or_rescue
 from sobolev_novelty.render.formulas import short_formula
 from sobolev_novelty.render.sentences import number
 from sobolev_novelty.scoring import nmse
@@ -258,16 +258,21 @@ def predict_table(
     predictions = Predictions(values, table.notes + notes + extrapolating)
     if out is None:
         return predictions
-    frame, write = pd.DataFrame({"prediction": values}), _WRITERS[out.suffix.lower()]
-    where, problem = write_or_rescue(out, lambda path: write(frame, path))
+    frame, suffix = pd.DataFrame({"prediction": values}), out.suffix.lower()
+    where, problem = write_or_rescue(out, lambda path: _write_table(frame, path, suffix))
     return replace(predictions, out=where, problem=problem)
 
 
-_WRITERS: dict[str, Callable[[pd.DataFrame, Path], object]] = {
-    ".csv": lambda frame, path: frame.to_csv(path, index=False),
-    ".tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
-    ".parquet": lambda frame, path: frame.to_parquet(path),
+_WRITERS: dict[str, Callable[[pd.DataFrame, IO[bytes]], object]] = {
+    ".csv": lambda frame, file: frame.to_csv(file, index=False, mode="wb"),
+    ".tsv": lambda frame, file: frame.to_csv(file, index=False, sep="\t", mode="wb"),
+    ".parquet": lambda frame, file: frame.to_parquet(file),
 }
+
+
+def _write_table(frame: pd.DataFrame, path: Path, suffix: str) -> None:
+    with whole_file(path) as file:
+        _WRITERS[suffix](frame, file)
 
 
 def _model_inputs(model: SymbolicRegressor, table: Table, index: int | None) -> pd.DataFrame:

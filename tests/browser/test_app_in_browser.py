@@ -96,6 +96,36 @@ def test_pruning_shows_what_is_left_and_goes_on_with_it(page: Any, app: AppServe
     assert report_text(page).startswith("Both terms are distinct")
 
 
+def test_a_new_table_never_shows_the_old_report(page: Any, app: AppServer, table: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.csv"
+    x = np.linspace(1.0, 2.0, 300)
+    pd.DataFrame({"u": x, "y": 3.0 * x**2}).to_csv(other, index=False)
+    open_app(page, app)
+    for path, n_rows, equation in ((table, 200, "sin(a)"), (other, 300, "u**2"), (table, 200, "sin(a)")):
+        drop(page, "#table-card", path)
+        page.wait_for_selector(f"#table-facts:has-text('{n_rows} rows')")
+        assert page.is_hidden("#report-card")
+        page.fill("#equation", equation)
+        page.click("#report")
+        page.wait_for_selector("#report-card:visible")
+        page.frame_locator("#report-frame").locator(f"body:has-text('{n_rows} rows')").wait_for()
+
+
+def test_a_report_that_takes_long_can_be_cancelled(page: Any, app: AppServer, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(1.0, 2.0, (2_000, 6)).round(4), columns=list("abcdef"))
+    frame.assign(y=frame["a"] * frame["b"]).to_csv(tmp_path / "data.csv", index=False)
+    open_app(page, app)
+    assert page.is_hidden("#cancel")
+    drop(page, "#table-card", tmp_path / "data.csv")
+    page.wait_for_selector("#columns:visible")
+    page.fill("#equation", " + ".join(f"0.{k}*sin({k}.5*{name})" for k, name in enumerate("abcdef" * 10, start=1)))
+    page.click("#report")
+    page.click("#cancel")
+    page.wait_for_selector("#equation-error:has-text('Cancelled')")
+    assert page.is_hidden("#cancel") and page.is_hidden("#report-card") and page.is_enabled("#report")
+
+
 def test_a_fit_is_seen_live_stopped_and_taken_away(page: Any, app: AppServer, table: Path) -> None:
     open_app(page, app)
     page.set_input_files("#table-file", table)

@@ -3,6 +3,10 @@
 Other users of the machine can reach a loopback port, and so can any web page that the user's browser has open. The
 first lack the token. The second are kept out by the cookie, which is not sent from other sites, by the check of
 ``Origin``, and by that of ``Host``: a name that an attacker points at 127.0.0.1 (DNS rebinding) is not ours.
+
+A browser sends the cookie to every port of 127.0.0.1, so that somebody else's server on this machine may get to know
+it. It opens nothing by itself: whatever holds data also asks for a key that only the page has, in the storage of its
+tab.
 """
 
 from __future__ import annotations
@@ -12,17 +16,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 
-#: A header that a page of another origin cannot set without asking first, and nobody answers that question.
-OWN_HEADER = "X-Sobolev-App"
+#: Brings the key; a page of another origin cannot set it without asking first, and nobody answers that question.
+KEY_HEADER = "X-Sobolev-Key"
 _NO_TOKEN = (
     "This page needs the key in its address. Open the address that 'sobolev app' printed in the terminal; "
     "each start of the program has a new one."
 )
 
 
+def _secret() -> str:
+    return secrets.token_urlsafe(32)
+
+
 @dataclass(slots=True)
 class Gate:
-    """The token of one server, and the checks that every request passes.
+    """The secrets of one server, and the checks that every request passes.
 
     Parameters
     ----------
@@ -30,18 +38,25 @@ class Gate:
         Where the server listens; part of the cookie's name, as browsers share cookies between ports.
     token : str
         Opens the page as often as one likes.
+    visit : str
+        The cookie: this browser has opened the page.
+    key : str
+        What the page shows for everything that holds data.
 
     Examples
     --------
-    >>> gate = Gate(8000, token="secret")
-    >>> gate.refusal("GET", {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=secret"}) is None
+    >>> gate = Gate(8000, visit="been here", key="mine")
+    >>> headers = {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=been here"}
+    >>> gate.refusal("GET", headers, key="mine") is None
     True
-    >>> gate.refusal("GET", {"Host": "attacker.example:8000", "Cookie": "sobolev-8000=secret"})
+    >>> gate.refusal("GET", headers | {"Host": "attacker.example:8000"}, key="mine")
     'This server answers to 127.0.0.1:8000 only.'
     """
 
     port: int
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    token: str = field(default_factory=_secret)
+    visit: str = field(default_factory=_secret)
+    key: str = field(default_factory=_secret)
     _tickets: set[str] = field(default_factory=set)
 
     @property
@@ -54,14 +69,14 @@ class Gate:
 
         A browser that is started with an address shows it to every user of the machine in the list of processes.
         """
-        ticket = secrets.token_urlsafe(32)
+        ticket = _secret()
         self._tickets.add(ticket)
         return f"http://127.0.0.1:{self.port}/?ticket={ticket}"
 
     @property
     def cookie(self) -> str:
-        """The header that makes a browser send the token from now on, from our own pages only."""
-        return f"{self._name}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+        """The header that makes a browser send the cookie from now on, from our own pages only."""
+        return f"{self._name}={self.visit}; Path=/; HttpOnly; SameSite=Strict"
 
     def opens(self, query: Mapping[str, list[str]]) -> bool:
         """Whether the query of an address brings the token, or a ticket that was not used before."""
@@ -71,15 +86,21 @@ class Gate:
         self._tickets -= used
         return bool(used)
 
-    def refusal(self, method: str, headers: Mapping[str, str], *, is_opened: bool = False) -> str | None:
+    def refusal(
+        self, method: str, headers: Mapping[str, str], *, key: str = "", is_opened: bool = False, is_page: bool = False
+    ) -> str | None:
         """Why a request is refused, as a sentence; None where it may pass.
 
         Parameters
         ----------
         method : str
         headers : mapping
+        key : str
+            The key in the address of a frame or a download, which cannot have headers of their own.
         is_opened : bool
             Whether the address itself brought the token.
+        is_page : bool
+            Whether the page itself is asked for, which holds no data.
         """
         hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
         if (headers.get("Host") or "").lower() not in hosts:
@@ -90,9 +111,8 @@ class Gate:
         is_foreign = origin is not None and origin not in [f"http://{host}" for host in hosts]
         if is_foreign or (not is_opened and headers.get("Sec-Fetch-Site") in ("cross-site", "same-site")):
             return "Another page asked for this. Only the app's own page may."
-        if method != "GET" and headers.get(OWN_HEADER) is None:
-            return f"The header {OWN_HEADER} is missing: only the app's own page may ask for this."
-        return None
+        given = headers.get(KEY_HEADER) or (key if method == "GET" else "")
+        return None if is_page or _same(given, self.key) else _NO_TOKEN
 
     @property
     def _name(self) -> str:
@@ -103,7 +123,7 @@ class Gate:
             found = SimpleCookie(header).get(self._name)
         except CookieError:
             return False
-        return found is not None and _same(found.value, self.token)
+        return found is not None and _same(found.value, self.visit)
 
 
 def _same(given: str, known: str) -> bool:

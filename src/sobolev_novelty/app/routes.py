@@ -6,7 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -32,6 +32,8 @@ _STATIC = {
     "/front.js": ("front.js", "text/javascript; charset=utf-8"),
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
+#: Addresses of the page itself, which holds no data.
+PAGE = frozenset(_STATIC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class Response:
 def json_response(content: object, status: int = 200) -> Response:
     """An answer for the page's script."""
     return Response(json.dumps(content, ensure_ascii=False, allow_nan=False).encode("utf-8"), status=status)
+
+
+def with_key(page: Response, key: str, cookie: str) -> Response:
+    """The page as it is opened: with the key, which its script keeps for this tab, and with the cookie."""
+    body = page.body.replace(b'name="key" content=""', f'name="key" content="{key}"'.encode())
+    return replace(page, body=body, headers={**page.headers, "Set-Cookie": cookie})
 
 
 @cache
@@ -130,6 +138,7 @@ ACTIONS: dict[str, Callable[[Workspace, Request], None]] = {
     "/api/report": lambda workspace, request: workspace.report(Question.of(request.json())),
     "/api/prune": lambda workspace, request: workspace.prune(Question.of(request.json())),
     "/api/pruned": lambda workspace, request: workspace.take_pruned(),
+    "/api/cancel": lambda workspace, request: workspace.cancel(),
     "/api/fit": _fit,
     "/api/stop": lambda workspace, request: workspace.stop_fit(),
     "/api/choose": lambda workspace, request: workspace.choose(request.json().get("index")),

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import socketserver
+import threading
 import time
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 from sobolev_novelty.app import routes
 from sobolev_novelty.app.gate import Gate
@@ -20,6 +23,8 @@ from sobolev_novelty.errors import ParameterError, SobolevError
 
 #: Bytes of a request that brings no file.
 MAX_JSON = 2**20
+#: Connections that have not sent a request yet.
+MAX_STRANGERS = 32
 #: How long a request that is refused for its size is read on, so that the browser gets to see the answer.
 _LINGER_SECONDS = 2.0
 
@@ -30,6 +35,32 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+
+class _Strangers:
+    """Connections that have not shown yet that they may ask: the oldest is closed when there are too many of them.
+
+    Anybody on this machine can open connections and say nothing. Each would keep a thread and a file for a minute,
+    until none is left for the owner, whose browser says who it is at once.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[socket.socket, None] = {}
+        self._guard = threading.Lock()
+
+    def add(self, connection: socket.socket) -> None:
+        with self._guard:
+            self._waiting[connection] = None
+            oldest = next(iter(self._waiting)) if len(self._waiting) > MAX_STRANGERS else None
+            if oldest is not None:
+                del self._waiting[oldest]
+        if oldest is not None:
+            with suppress(OSError):
+                oldest.shutdown(socket.SHUT_RDWR)
+
+    def remove(self, connection: socket.socket) -> None:
+        with self._guard:
+            self._waiting.pop(connection, None)
 
 
 class AppServer(ThreadingHTTPServer):
@@ -50,6 +81,7 @@ class AppServer(ThreadingHTTPServer):
 
     def __init__(self, workspace: Workspace, port: int = 0) -> None:
         self.workspace = workspace
+        self.strangers = _Strangers()
         if not 0 <= port <= 65_535:
             raise ParameterError(f"'port' must be from 0 to 65535. Got {port}.")
         try:
@@ -87,6 +119,16 @@ class _Handler(BaseHTTPRequestHandler):
     # HTTP/1.0 answers one request per connection: what is left of a refused one is never taken for another.
     protocol_version = "HTTP/1.0"
 
+    def setup(self) -> None:
+        """Begin as a stranger."""
+        super().setup()
+        self.server.strangers.add(self.connection)
+
+    def finish(self) -> None:
+        """The last answer has been sent."""
+        self.server.strangers.remove(self.connection)
+        super().finish()
+
     def do_GET(self) -> None:
         self._handle(self._get)
 
@@ -94,30 +136,35 @@ class _Handler(BaseHTTPRequestHandler):
         self._handle(self._post)
 
     def _get(self) -> Response:
-        url = urlsplit(self.path)
-        is_opened = url.path == "/" and self.server.gate.opens(parse_qs(url.query))
-        self._pass_gate(is_opened=is_opened)
+        url, gate = self._address(), self.server.gate
+        query = parse_qs(url.query)
+        is_opened = url.path == "/" and gate.opens(query)
+        self._pass_gate(key=query.get("key", [""])[0], is_opened=is_opened, is_page=url.path in routes.PAGE)
         found = routes.get(self.server.workspace, url.path)
         if found is None:
             raise _Refused(HTTPStatus.NOT_FOUND, "There is nothing at this address.")
-        if is_opened:
-            cookie = {"Set-Cookie": self.server.gate.cookie}
-            return Response(found.body, found.content_type, found.status, {**found.headers, **cookie})
-        return found
+        return routes.with_key(found, gate.key, gate.cookie) if is_opened else found
 
     def _post(self) -> Response:
         self._pass_gate()
-        path = urlsplit(self.path).path
+        path = self._address().path
         if path not in routes.ACTIONS:
             raise _Refused(HTTPStatus.NOT_FOUND, "There is nothing at this address.")
         body = self._body(self.server.workspace.limit if path in routes.UPLOADS else MAX_JSON)
         return routes.post(self.server.workspace, path, Request(self._plain_headers(), body))
 
-    def _pass_gate(self, *, is_opened: bool = False) -> None:
+    def _address(self) -> SplitResult:
+        try:
+            return urlsplit(self.path)
+        except ValueError as error:  # such as 'http://['
+            raise _Refused(HTTPStatus.BAD_REQUEST, "This is not an address.") from error
+
+    def _pass_gate(self, **asked: Any) -> None:
         hosts = self.headers.get_all("Host") or []
-        words = self.server.gate.refusal(self.command, self._plain_headers(), is_opened=is_opened)
+        words = self.server.gate.refusal(self.command, self._plain_headers(), **asked)
         if words is not None or len(hosts) != 1:
             raise _Refused(HTTPStatus.FORBIDDEN, words or "This request names several hosts.")
+        self.server.strangers.remove(self.connection)
 
     def _plain_headers(self) -> dict[str, str]:
         return {name.title(): str(value) for name, value in self.headers.items()}
@@ -133,7 +180,11 @@ class _Handler(BaseHTTPRequestHandler):
                 f"The file has {megabytes(int(length[:15]))}; the app takes {megabytes(limit)} at most. Start it with "
                 "a larger --limit, or use 'sobolev report' or 'sobolev fit', which read files of any size.",
             )
-        return self.rfile.read(int(length))
+        body = self.rfile.read(int(length))
+        if len(body) < int(length):
+            words = f"Only {len(body)} of {length} bytes arrived: the connection ended too early. Send it again."
+            raise _Refused(HTTPStatus.BAD_REQUEST, words)
+        return body
 
     def _linger(self) -> None:
         """Read and forget what is still coming: a browser that is cut off while it sends shows no answer."""
@@ -150,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
             response = answer()
         except _Refused as refused:
             response = json_response({"error": refused.words}, refused.status)
-            if self.command == "GET" and urlsplit(self.path).path == "/":  # a person reads this
+            if self.command == "GET" and self.path.partition("?")[0] == "/":  # a person reads this
                 response = Response(f"{refused.words}\n".encode(), "text/plain; charset=utf-8", refused.status)
         except SobolevError as error:
             response = json_response({"error": in_words(error)}, HTTPStatus.BAD_REQUEST)

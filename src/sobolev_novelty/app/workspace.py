@@ -6,12 +6,13 @@ page shows. It lives in the server, so that a closed page loses nothing.
 
 from __future__ import annotations
 
-import re
+import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sobolev_novelty.app.cancelling import Cancellable
 from sobolev_novelty.app.fit_process import Fit, FitRequest
 from sobolev_novelty.app.model_files import ModelFile, read_model
 from sobolev_novelty.errors import DataError, ParameterError
@@ -24,7 +25,6 @@ from sobolev_novelty.table_format import TableFormat
 PREVIEW_ROWS, PREVIEW_COLUMNS = 4, 12
 #: Names under which people keep what is to be predicted.
 _TARGET_NAMES = ("y", "target")
-_LEFT_SIDE = re.compile(r"\s*`?([^=`()]+?)`?\s*=\s*(?=[^=])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,12 @@ class Question:
 
     def without_left_side(self, columns: tuple[str, ...]) -> Question:
         """Of ``y = 2*x`` the right-hand side; the left is the target where it names a column and none was chosen."""
-        found = _LEFT_SIDE.match(self.equation)
-        if found is None:
+        # Cut by hand: of a regular expression that goes back, a long line of spaces takes hours.
+        left, _, right = self.equation.partition("=")
+        name, equation = left.strip().removeprefix("`").removesuffix("`"), right.lstrip()
+        if not name or not equation or equation.startswith("=") or any(sign in name for sign in "`()"):
             return self
-        target = self.target or (found[1] if found[1] in columns else None)
-        return replace(self, equation=self.equation[found.end() :], target=target)
+        return replace(self, equation=equation, target=self.target or (name if name in columns else None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +102,10 @@ class Workspace:
     pruned: dict[str, Any] | None = None
     fit: Fit | None = None
     _shown_table: dict[str, Any] | None = None
+    # It outlives the table: a page takes a number that it has drawn for the report that it shows.
+    _report_numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
     _work: threading.RLock = field(default_factory=threading.RLock)
+    _running: Cancellable = field(default_factory=Cancellable)
 
     def state(self) -> dict[str, Any]:
         """Everything a page shows, ready for JSON."""
@@ -155,9 +159,12 @@ class Workspace:
         with self._work:
             table = self._table()
             question = question.without_left_side(table.columns)
-            found = question.matched(table).prune()
-            self._analyse(question, table)
-            self.pruned = found.to_dict()
+            self.pruned = self._running.run(lambda: self._pruned(question, table))
+
+    def cancel(self) -> None:
+        """End the report or the pruning under way, asked for in another thread, which says so there."""
+        if not self._running.cancel():
+            raise ParameterError("Nothing is under way that could be cancelled.")
 
     def take_pruned(self) -> None:
         """Go on with the pruned equation."""
@@ -233,14 +240,21 @@ class Workspace:
             raise ParameterError(f"A search is running. Stop it before {what}.")
 
     def _analyse(self, question: Question, table: Table) -> None:
+        self.analysis = self._running.run(lambda: self._analysis(question, table))
+        self.question = question
+
+    def _analysis(self, question: Question, table: Table) -> Analysis:
         matched = question.matched(table)
         found = matched.report()
-        number = 1 if self.analysis is None else self.analysis.number + 1
-        self.question = question
-        self.analysis = Analysis(
-            number, matched.expression, found.to_dict(), matched.sample.names, table.columns, found.to_html(),
-            found.latex_table(), f"{found}\n",
+        return Analysis(
+            next(self._report_numbers), matched.expression, found.to_dict(), matched.sample.names, table.columns,
+            found.to_html(), found.latex_table(), f"{found}\n",
         )  # fmt: skip
+
+    def _pruned(self, question: Question, table: Table) -> dict[str, Any]:
+        found = question.matched(table).prune()
+        self._analyse(question, table)
+        return found.to_dict()
 
     def _fitted(self, fit: Fit) -> None:
         with self._work:

@@ -12,6 +12,7 @@ from sobolev_novelty.bench.gap import GROUND_TRUTH
 from sobolev_novelty.bench.paper import paper_rows
 from sobolev_novelty.bench.tables import ablation_table, guided_pairs, rows_at, suite_title, task_scores
 from sobolev_novelty.errors import DataError, require
+from sobolev_novelty.output import write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,7 +39,7 @@ def save_figure(figure: Figure, path: str | Path) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     matplotlib = require("matplotlib", extra="plot")
     with matplotlib.rc_context({"svg.hashsalt": "sobolev"}):
-        figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+        write_figure(path, figure, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
     return path
 
 

@@ -22,6 +22,7 @@ from sobolev_novelty.bench.tables import (
 )
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.evidence.origin import Origin, engine_notes, source_name
+from sobolev_novelty.output import write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,7 @@ def write_page(sources: Sequence[str | Path], out: str | Path) -> list[Path]:
             parts.append(_store_part(source, figure))
         if f"({figure.name})" in parts[-1]:
             written.append(figure)
-    out.write_text("\n".join(parts), encoding="utf-8")
+    write_whole(out, "\n".join(parts))
     return [out, *written]
 
 

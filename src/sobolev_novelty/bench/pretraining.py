@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations_with_replacement
@@ -26,6 +25,7 @@ from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.evidence.origin import circumstances
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import TAU_ID
 
@@ -80,9 +80,7 @@ class Evaluation:
         }  # fmt: skip
         rows = ",\n".join(json.dumps(row, allow_nan=False) for row in self.rows)  # one per line
         text = json.dumps(content, indent=1, allow_nan=False).removesuffix("\n}") + f',\n "rows": [\n{rows}\n]}}\n'
-        unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
-        unfinished.write_text(text, encoding="utf-8")
-        os.replace(unfinished, path)
+        write_whole(path, text)
 
     @property
     def tasks(self) -> list[str]:

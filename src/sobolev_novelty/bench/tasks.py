@@ -203,8 +203,10 @@ def read_toml(path: Path, kind: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise DataError(f"There is no {kind} '{path}'.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"'{path}' is not TOML: {error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(
+            f"'{path}' is not TOML in UTF-8: {error}. Correct that line, or save the file again."
+        ) from error
 
 
 def _formula_task(name: str, row: object) -> Task:

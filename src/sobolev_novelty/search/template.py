@@ -8,15 +8,17 @@ can come back.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sobolev_novelty.errors import ParameterError, SobolevError
+from sobolev_novelty.errors import ParameterError, SobolevError, shortened
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import SPELLINGS, Operator
 from sobolev_novelty.parsing import parse
 
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+# Possessive, and only where a word begins: the time does not grow with the square of a long name.
+_CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\s*+\(")
 _HELP = "Write it as in 'a*f(x) + g(y)'."
 
 
@@ -78,15 +80,17 @@ class Template:
         except SobolevError as error:
             raise ParameterError(f"'template' cannot be read: {error} {_HELP}") from error
         if not calls:
-            raise ParameterError(f"'template' has no unknown function. Got '{text}'. {_HELP}")
-        constants = tuple(name for name in body.variables if name not in names and name not in calls)
-        for name in [*(call.function for call in calls.values()), *constants]:
-            places = [*(call.function for call in calls.values()), *(t for t in body.tokens if t in constants)]
-            if places.count(name) > 1:
-                raise ParameterError(
-                    f"'template' uses '{name}' twice, and the fit could not keep the two equal. Got '{text}'. "
-                    "Give each a name of its own."
-                )
+            raise ParameterError(f"'template' has no unknown function. Got {shortened(text)}. {_HELP}")
+        known = set(names)
+        constants = tuple(name for name in body.variables if name not in known and name not in calls)
+        free = set(constants)
+        places = Counter([*(call.function for call in calls.values()), *(t for t in body.tokens if t in free)])
+        twice = next((name for name, n in places.items() if n > 1), None)
+        if twice is not None:
+            raise ParameterError(
+                f"'template' uses {shortened(twice)} twice, and the fit could not keep the two equal. Got "
+                f"{shortened(text)}. Give each a name of its own."
+            )
         return cls(body, calls, constants)
 
     def read(self, in_search: Callable[[Expression], Expression], names: Mapping[str, str]) -> Template:
@@ -176,7 +180,7 @@ def _inside(text: str, start: int) -> tuple[int, list[str]]:
             parts.append("")
         else:
             parts[-1] += letter
-    raise ParameterError(f"'template' has a bracket that is not closed. Got '{text}'. {_HELP}")
+    raise ParameterError(f"'template' has a bracket that is not closed. Got {shortened(text)}. {_HELP}")
 
 
 def _argument(text: str, function: str, names: Sequence[str]) -> Expression:
@@ -187,7 +191,7 @@ def _argument(text: str, function: str, names: Sequence[str]) -> Expression:
     unknown = [name for name in found.variables if name not in names]
     if unknown or not found.variables:
         raise ParameterError(
-            f"'template' gives {function} the argument '{text.strip()}', which is not made of columns. "
+            f"'template' gives {function} the argument {shortened(text.strip())}, which is not made of columns. "
             f"Known: {', '.join(names)}."
         )
     return found

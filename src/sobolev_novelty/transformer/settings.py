@@ -105,8 +105,8 @@ class RunSettings:
                     if not isinstance(entries, dict):
                         raise ParameterError(f"A change names a table and a key: training.batch=1024. Got {change!r}.")
                     values.setdefault(table, {}).update(entries)
-        except tomllib.TOMLDecodeError as error:
-            raise ParameterError(f"{path} or a change to it is not TOML: {error}.") from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ParameterError(f"'{path}' or a change to it is not TOML in UTF-8: {error}. Correct it.") from error
         except OSError as error:
             raise ParameterError(f"{path} cannot be read: {error}.") from error
         return cls.from_dict(values)

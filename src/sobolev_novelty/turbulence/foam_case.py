@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import HILL_FLOW, FlowConditions
 from sobolev_novelty.turbulence.mesh import build_mesh
@@ -149,7 +150,7 @@ def _write_mesh(folder: Path, nodes: FloatArray) -> None:
 
 
 def _write(path: Path, header: str, rows: Iterable[str], n: int) -> None:
-    path.write_text(header + _block(rows, n) + "\n")
+    write_whole(path, header + _block(rows, n) + "\n")
 
 
 def _write_fields(folder: Path, case: FoamCase) -> None:
@@ -172,7 +173,7 @@ def _write_fields(folder: Path, case: FoamCase) -> None:
         sides = "inlet { type cyclic; } outlet { type cyclic; } sides { type empty; }"
         walls = f"topWall {{ {wall} }} bottomWall {{ {wall} }}"
         text = f"dimensions {_DIMENSIONS[name]};\ninternalField {inner};\nboundaryField {{ {sides} {walls} }}\n"
-        (folder / name).write_text(_header(kind, name) + text)
+        write_whole(folder / name, _header(kind, name) + text)
 
 
 _SCHEMES = """
@@ -233,7 +234,7 @@ def _write_dictionaries(folder: Path, case: FoamCase) -> None:
         "constant/turbulenceProperties": model + "}\n",
     }
     for name, text in texts.items():
-        (folder / name).write_text(_header("dictionary", name.split("/")[1]) + text)
+        write_whole(folder / name, _header("dictionary", name.split("/")[1]) + text)
 
 
 def read_values(path: Path) -> FloatArray:

@@ -22,6 +22,7 @@ import numpy as np
 
 from sobolev_novelty.errors import DataError, SobolevError
 from sobolev_novelty.evidence.scratch import folder_prefix, remove_abandoned_folders
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.closures import Closure
 from sobolev_novelty.turbulence.data import HILL_FLOW, BaseFlow, FlowConditions
@@ -135,7 +136,7 @@ def build_library(source: str | Path | None = None) -> Path:
     with tempfile.TemporaryDirectory() as scratch:
         includes = [f"-I{_linked_headers(root / 'src' / name, Path(scratch))}" for name in _HEADER_FOLDERS]
         model = Path(scratch) / "sobolevClosure.C"
-        model.write_text(_model_source())
+        write_whole(model, _model_source())
         built = Path(scratch) / target.name
         command = [
             "g++",

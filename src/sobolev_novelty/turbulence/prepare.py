@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.output import write_arrays, write_whole
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.turbulence.flow import flow_tensors
 from sobolev_novelty.turbulence.foam_case import read_values
@@ -105,10 +106,10 @@ def _write(target: Path, tables: dict[str, dict[str, npt.NDArray[Any]]]) -> list
     target.mkdir(parents=True, exist_ok=True)
     written, sums = [], {}
     for name, arrays in tables.items():
-        np.savez_compressed(target / name, **arrays)  # type: ignore[arg-type]
+        write_arrays(target / name, arrays)
         sums[name] = hashlib.sha256((target / name).read_bytes()).hexdigest()
         written.append(target / name)
-    (target / "prepared.json").write_text(json.dumps(sums, indent=1) + "\n")
+    write_whole(target / "prepared.json", json.dumps(sums, indent=1) + "\n")
     return [*written, target / "prepared.json"]
 
 

@@ -31,8 +31,10 @@ def load_study(path: str | Path) -> dict[str, Any]:
         )
     try:
         return {"name": file.stem, **tomllib.loads(file.read_text(encoding="utf-8"))}
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"'{file}' is not TOML: {error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise DataError(
+            f"'{file}' is not TOML in UTF-8: {error}. Correct that line, or save the file again."
+        ) from error
 
 
 def study_store(study: Mapping[str, Any], results: str | Path, *, read_only: bool = False) -> RunStore:

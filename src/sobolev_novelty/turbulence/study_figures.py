@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.output import write_arrays, write_figure
 from sobolev_novelty.progress import OnProgress, Step, part_of, silent
 from sobolev_novelty.turbulence import data as hill, figures
 from sobolev_novelty.turbulence.closures import Closure
@@ -42,7 +43,7 @@ def draw_study(kind: str, experiment: Path, results: Path, out: Path, on_progres
     for number, name in enumerate(wanted):
         on_progress(Step(number, len(wanted), f"drawing {name}"))
         path = out / f"{study['name']}_{name}.png"
-        _figure(name, study, store, fields).savefig(path)
+        write_figure(path, _figure(name, study, store, fields))
         written.append(path)
     return written
 
@@ -89,7 +90,7 @@ def rows_as_fields(
             part = part_of(Step(number, len(closures), f"{name}: solving again"), on_progress)
             solver = EmbeddedSolver(hill.load_base_flow()) if solver is None else solver
             result = solver.solve(Closure.from_dict(row["closure"]), row["alpha"], part)
-            np.savez_compressed(path, U=result.U)
+            write_arrays(path, {"U": result.U})
         with np.load(path) as kept:
             fields[name] = MeshVelocity(hill.load_base_flow().nodes, kept["U"])
     return fields

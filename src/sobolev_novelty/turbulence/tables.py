@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.turbulence.comparison import CLOSURE_ROWS, grid_cells, grid_wins
 from sobolev_novelty.turbulence.store import Row, RunStore
 from sobolev_novelty.turbulence.study import load_study, study_store
@@ -210,4 +211,4 @@ def refresh_page(page: Path, text: str) -> None:
     if START not in content or END not in content:
         raise DataError(f"'{page}' lacks the marks {START!r} and {END!r}. Put both on lines of their own.")
     before, rest = content.split(START)
-    page.write_text(f"{before}{START}\n\n{text}\n\n{END}{rest.split(END)[1]}")
+    write_whole(page, f"{before}{START}\n\n{text}\n\n{END}{rest.split(END)[1]}")

@@ -10,15 +10,19 @@ let tableFile = null; // the last table that was chosen, to be read again in ano
 let shownReport = null;
 let timer = null;
 
-// The token has done its work: it must not stay in the history.
+// The token has done its work: it must not stay in the history. The key came with the page and stays in this tab.
 if (location.search) history.replaceState(null, "", "/");
+const given = document.querySelector("meta[name=key]").content;
+if (given) sessionStorage.setItem("key", given);
+const KEY = sessionStorage.getItem("key") ?? "";
+const withKey = (path) => `${path}${path.includes("?") ? "&" : "?"}key=${encodeURIComponent(KEY)}`;
 
 // --- asking the server
 
 async function ask(path, options = {}) {
   let answer;
   try {
-    answer = await fetch(path, { credentials: "same-origin", ...options });
+    answer = await fetch(path, { credentials: "same-origin", ...options, headers: { "X-Sobolev-Key": KEY, ...options.headers } });
   } catch {
     throw new Error(NO_ANSWER);
   }
@@ -28,15 +32,18 @@ async function ask(path, options = {}) {
 }
 
 function post(path, body, headers = {}) {
-  return ask(path, { method: "POST", headers: { "X-Sobolev-App": "1", ...headers }, body });
+  return ask(path, { method: "POST", headers, body });
 }
 
+// What a report or a pruning leads to: these may take minutes and can be cancelled.
+const CANCELLABLE = ["report-card", "pruned-card"];
 const errors = ["table-error", "equation-error", "fit-error"];
 
 // Do something that takes a moment: say so, show what came of it (on a narrow page: go there), or why nothing did.
 async function act(errorId, words, work, resultId = null) {
   errors.forEach((id) => say(id, ""));
   say("status", words);
+  show("cancel", CANCELLABLE.includes(resultId));
   document.body.classList.add("busy");
   const buttons = ["report", "prune", "fit", "example", "take-pruned"].map(byId);
   buttons.forEach((button) => { button.disabled = true; });
@@ -47,6 +54,7 @@ async function act(errorId, words, work, resultId = null) {
     say(errorId, error.message);
   } finally {
     say("status", "");
+    show("cancel", false);
     document.body.classList.remove("busy");
     buttons.forEach((button) => { button.disabled = false; });
     if (state) byId("fit").disabled = isRunning();
@@ -214,7 +222,7 @@ function drawReport() {
   show("report-card", state.report !== null);
   if (state.report === null || shownReport === state.report.number) return;
   shownReport = state.report.number;
-  byId("report-frame").src = `/report?number=${shownReport}`;
+  byId("report-frame").src = withKey(`/report?number=${shownReport}`);
 }
 
 // The frame is as high as its report, so that only one thing scrolls.
@@ -239,11 +247,14 @@ byId("take-pruned").addEventListener("click", () => act("equation-error", "Compu
 byId("fit").addEventListener("click", () => act("fit-error", "Starting the search …", () =>
   post("/api/fit", asked({ seconds: number("seconds"), max_complexity: number("max_complexity"), select: byId("select").value })), "front-card"));
 byId("stop").addEventListener("click", () => act("fit-error", "", () => post("/api/stop", "{}")));
+// The request that is cancelled says so itself; that nothing was under way any more is no news.
+byId("cancel").addEventListener("click", () => post("/api/cancel", "{}").catch(() => {}));
 byId("choice").addEventListener("change", (event) => { byId("equation").value = event.target.value; });
 byId("equation").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); byId("report").click(); }
 });
-byId("save-as").addEventListener("change", (event) => { byId("save").href = `/download/${event.target.value}`; });
+byId("save-as").addEventListener("change", (event) => { byId("save").href = withKey(`/download/${event.target.value}`); });
+for (const link of document.querySelectorAll("a[download]")) link.href = withKey(link.getAttribute("href"));
 byId("report-frame").addEventListener("load", fitFrame);
 takeDrops();
 ask("/api/state").then(draw).catch((error) => say("table-error", error.message));
