@@ -355,3 +355,16 @@ def test_cross_validation_is_a_function_of_the_data_alone():
     expressions = [parse("3*x0"), parse("3*x0 + sin(3*x1)")]
     before, after = (cross_validated(expressions, Rows(X[o], Y[o], None, NAMES)) for o in (np.arange(200), order))
     np.testing.assert_array_equal(before[0], after[0])
+
+
+def test_intervals_and_bands_follow_the_noise_of_the_fit():
+    rng = np.random.default_rng(7)
+    x = np.geomspace(1.0, 1000.0, 200)[:, None]
+    y = 3.2 * x[:, 0] ** 1.5 * (1.0 + 0.05 * rng.normal(size=200))
+    engine = Proposing(("x0*sqrt(x0)",))
+    model = SymbolicRegressor(engine, budget=Budget(max_evaluations=20), random_state=0).fit(x, y)
+    assert model.noise_.startswith("Noise: relative, about ")
+    found = model.intervals()
+    assert found[0].high - found[0].low < 0.1
+    prediction, low, high = found.band([[1.0], [1000.0]], observation=True)
+    np.testing.assert_allclose((high - low) / prediction, 2.0 * 1.97 * 0.05, rtol=0.2)

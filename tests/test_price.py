@@ -54,16 +54,12 @@ def test_numbers_as_many_as_rows_are_forbidden_and_nothing_on_a_thousand_rows():
     assert few_rows_nats(4, 1000, 0.1) < 0.1
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_units_of_the_target_do_not_change_what_equations_cost_beside_each_other(scale: float):
-    y = scale * (2.0 * X[:, 0] + RNG.normal(size=60) * 0.1)
-    table = Table(X, y)
-    a, b = (priced(table, f"{scale}*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)"))
-    one = Table(X, y / scale)
-    other = [priced(one, f"1.0*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
-    numbers = [numbers_nats(parse(f"{s}*x0"), 60) for s in (scale, 1.0)]
-    assert a - b == pytest.approx(other[0] - other[1], abs=1e-6)
-    assert numbers[0] >= numbers[1]
+    y = 2.3456 * X[:, 0] + RNG.normal(size=60) * 0.1
+    here = [priced(Table(X, y), f"1.23456*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
+    there = [priced(Table(X, scale * y), f"{scale * 1.23456!r}*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
+    assert there[0] - there[1] == pytest.approx(here[0] - here[1], abs=1e-6)
 
 
 def test_what_is_exact_up_to_rounding_is_told_apart_by_its_form_alone():

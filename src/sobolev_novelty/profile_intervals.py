@@ -14,19 +14,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from sobolev_novelty.constants import Constant, Parametrised, parametrised, parametrised_terms
-from sobolev_novelty.data import FloatArray, Sample, as_sample
+from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
 from sobolev_novelty.digits import interval_text, number_text
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text, to_infix
 from sobolev_novelty.fitted_rows import FittedRows, weighted_spread
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.price.noise import Noise, known_shape
 from sobolev_novelty.profile_ends import Quantity, profile_ends
 from sobolev_novelty.profiles import Estimate, Model, Scale, best_fit
 from sobolev_novelty.term_coefficients import coefficients_of
@@ -41,6 +42,8 @@ Determination = Literal["determined", "one-sided", "flat"]
 OWN_SHARE = 1e-7
 #: Constants of an equation at most: the time grows with the cube of their number.
 MAX_CONSTANTS = 500
+#: Fits whose weights follow the equation.
+N_REWEIGHTED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,10 @@ class Intervals:
         Standard deviation of the residuals of a row of weight 1; 1 where ``sigma`` was given.
     is_noise_known : bool
         Whether ``sigma`` was given.
+    shape : Noise
+        How the noise goes with the value.
+    unit_height : float
+        The shape's value where a row has weight 1.
     """
 
     items: tuple[Interval, ...]
@@ -112,6 +119,8 @@ class Intervals:
     is_noise_known: bool
     model: Model
     best: Estimate
+    shape: Noise = field(default_factory=Noise)
+    unit_height: float = 1.0
 
     def __len__(self) -> int:
         return len(self.items)
@@ -170,7 +179,8 @@ class Intervals:
             relative = slopes / self.best.scale[:, None]
             loose = np.linalg.norm(self.best.null.T @ relative, axis=0) > 1e-6 * np.linalg.norm(relative, axis=0)
             noise = self.noise / unit
-            spread = unit * noise * np.sqrt(variance + (1.0 if observation else 0.0))
+            height = self.shape.heights(unit * values) / self.unit_height if observation else 0.0
+            spread = unit * noise * np.sqrt(variance + height**2)
         dof = None if self.is_noise_known else self.n_rows - self.n_parameters
         half = np.where(loose, np.inf, _quantile(self.level, dof) * spread)
         return unit * values, unit * values - half, unit * values + half
@@ -210,6 +220,7 @@ def intervals(
     level: float = 0.95,
     sample_weight: Any = None,
     sigma: Any = None,
+    noise: str | Noise = "constant",
     names: Sequence[str] | None = None,
 ) -> Intervals:
     """Profile-likelihood intervals of every constant of an equation.
@@ -228,6 +239,8 @@ def intervals(
         Relative precision of each row; the size of the noise is estimated.
     sigma : float or array of shape (n_samples,), optional
         Standard deviation of the measurement errors of ``y``. The size of the noise is then known.
+    noise : {"constant", "relative", "counts"} or Noise
+        How the noise goes with the value of the equation: not at all, as the value, as its root.
     names : sequence of str, optional
         Feature names, where ``X`` does not bring its own.
 
@@ -247,6 +260,9 @@ def intervals(
     """
     sample = as_sample(X, names)
     expression = as_expression(equation, sample.names)
+    shape = noise if isinstance(noise, Noise) else known_shape(noise, as_target(y, sample.n_samples))
+    if not shape.is_constant:
+        return _under(shape, expression, sample, y, level=level, sample_weight=sample_weight, sigma=sigma)
     n_constants = len(parametrised(expression).theta)
     if n_constants > MAX_CONSTANTS:
         raise ParameterError(
@@ -261,6 +277,23 @@ def intervals(
         items, whole.at(found.theta), whole.half_widths([item.half_width for item in items]), level, found.data.n_rows,
         found.best.rank, found.noise, data.is_noise_known, found.model, found.best,
     )  # fmt: skip
+
+
+def _under(
+    shape: Noise, expression: Expression, sample: Sample, y: Any, *, level: float, sample_weight: Any, sigma: Any
+) -> Intervals:
+    """The intervals where the weights of the rows follow the equation."""
+    if sigma is not None:
+        raise ParameterError("'sigma' says what the noise is: leave out 'noise', or give it alone.")
+    given = np.ones(sample.n_samples) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    for _ in range(N_REWEIGHTED):
+        with np.errstate(all="ignore"):
+            h = shape.heights(derivatives([expression], sample, order=0)[0, 0])
+            w = np.where(np.isfinite(h), given / h**2, 0.0)
+        mean = float(w.mean())
+        found = intervals(expression, sample, y, level=level, sample_weight=w / mean)
+        expression = found.expression
+    return replace(found, shape=shape, unit_height=mean**-0.5)
 
 
 def equation_intervals(

@@ -117,3 +117,17 @@ def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:
     if (y >= 0.0).all() and np.array_equal(y, np.rint(y)):
         found.append("counts")
     return tuple(found)
+
+
+def known_shape(noise: str, y: FloatArray) -> Noise:
+    """The noise of a name whose power is known.
+
+    Examples
+    --------
+    >>> known_shape("relative", np.array([2.0, 4.0])).power
+    1.0
+    """
+    known = [name for name, power in POWERS.items() if not math.isnan(power)]
+    if noise not in known:
+        raise ParameterError(f"'noise' must be one of {', '.join(known)}, or a Noise. Got {noise!r}.")
+    return Noise.of(POWERS[noise], y)

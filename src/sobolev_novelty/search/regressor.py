@@ -125,7 +125,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     warm_start : bool
         Whether a further ``fit`` starts from the equations of the one before.
     n_jobs : int, optional
-        Cores; -1 for all. The engines ``genetic`` and ``mcts`` search on as many islands, in processes that tell each
+        Cores; -1 for all. The engines ``genetic`` and ``mcts`` search on as many islands, processes that tell each
         other what they found; the others use threads, and so does everything with ``islands=1``.
     islands : int, optional
         Searches side by side, if not as many as ``n_jobs``. With a budget in evaluations the same seed gives the same
@@ -144,9 +144,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         The front, simplest first: complexity, loss (its mean over the rows), score (R_base), min_novelty, mean_novelty,
         expression, chosen.
     verdicts_ : DataFrame
-        What the training rows say of each term of the chosen equation: whether it is distinct, needed and determined,
-        with the 95 % interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the
-        model.
+        Whether each term of the chosen equation is distinct, needed and determined on the training rows, with the 95 %
+        interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the model.
     choice_ : DataFrame
         Every equation that took part in the choice, the cheapest first: nats of its structure, numbers, rows and of
         what was found against it, and how far it is behind the chosen one.
@@ -155,10 +154,9 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     rivals_ : DataFrame
         The chosen equation and the different functions within five nats of it; none is an answer.
     alike_inputs_ : tuple of str
-        A sentence for each set of inputs that the training rows cannot tell apart: one a function of the other, or all
-        on a curve.
+        A sentence for each set of inputs that the training rows cannot tell apart.
     n_evaluations_, n_novelty_calls_ : int
-        Forms fitted; novelty evaluations made by the engine (the ones for ``equations_`` are not counted).
+        Forms fitted; novelty evaluations made by the engine.
     counts_ : dict
         What else was counted: the calls of a language model, the terms it offered, the guesses it gave.
     stop_reason_ : str
@@ -381,13 +379,14 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
         """Profile-likelihood intervals of the equation's constants, on the rows of the search or on any others.
 
-        Options are those of :func:`sobolev_novelty.intervals`.
+        Options are those of :func:`sobolev_novelty.intervals`; the noise is that of the fit.
         """
-        X, y, weights = self._rows(X, y)
+        weights = self._given_ if X is None and hasattr(self, "_sample_") else None
+        X, y, _ = self._rows(X, y)
         if y is None:
             raise ParameterError("'y' is missing: intervals need the target of the rows of 'X'.")
         if "sigma" not in options:
-            options.setdefault("sample_weight", weights)
+            options = {"sample_weight": weights, "noise": self._shape_} | options
         return intervals(self._equation(index), X, y, names=self._names(), **options)
 
     @property
@@ -442,8 +441,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def load(cls, path: str | Path) -> SymbolicRegressor:
         """Read a model that :meth:`save` wrote. Nothing in the file is executed.
 
-        Where the model's engine is not known here, or has options that a file cannot hold, the model predicts all the
-        same; ``fit`` then asks for another engine.
+        Where the engine is not known here, or a file cannot hold its options, the model predicts; ``fit`` asks for one.
         """
         return model_from_dict(cls, read_json(Path(path)), str(path))
 
@@ -584,6 +582,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         values = predictions(self.expression_, self._sample_, data.names)
         is_known = bool(np.isfinite(values).all())
         self._weights_ = choice.noise.weights(values, prepared.weights) if is_known else prepared.weights
+        self._given_, self._shape_ = prepared.weights, choice.noise
         self._choice_, self.choice_ = choice, EquationTable(choice.frame())
         self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls

@@ -23,6 +23,7 @@ from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import own_operators
 from sobolev_novelty.output import write_whole
+from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.search.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.registry import ENGINES, engine_named, name_of, place_of
@@ -140,6 +141,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         "equations": rows,
         "reason": model.reason_,
         "noise": model.noise_,
+        "noise_shape": [model._shape_.power, model._shape_.floor],
         "choice": _choice_rows(model.choice_),
         "n_evaluations": int(model.n_evaluations_),
         "n_novelty_calls": int(model.n_novelty_calls_),
@@ -184,6 +186,9 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
         model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
         model.reason_, model.noise_ = (_text(content[name]) if version >= 4 else "" for name in ("reason", "noise"))
+        model._shape_ = (
+            Noise(float(content["noise_shape"][0]), float(content["noise_shape"][1])) if version >= 4 else Noise()
+        )
         model.choice_ = EquationTable(_choice_table(content["choice"] if version >= 4 else [], known, model))
     except SobolevError:
         raise

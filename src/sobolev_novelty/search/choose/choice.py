@@ -249,7 +249,9 @@ class Chooser:
             price = self.table.describe(expression, values, noise, complexity=size, heights=h)
         else:
             error = self.rating.error(values)
-            price = Description(0.0, 0.0, quick_nats_of(expression, error, size, *rows.X.shape))
+            # Huber's loss is linear where it matters: n times the logarithm of its mean, as of absolute values.
+            as_square = error**2 if rows.loss.name == "huber" else error
+            price = Description(0.0, 0.0, quick_nats_of(expression, as_square, size, *rows.X.shape))
         return Priced(expression, size, error, base_score(error, size, len(rows.y)), price, values)
 
     def _priced(self, given: Sequence[tuple[Expression, FloatArray]], noise: Noise) -> list[Priced]:
