@@ -147,8 +147,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Whether each term of the chosen equation is distinct, needed and determined on the training rows, with the 95 %
         interval of its coefficient and the other numbers of ``novelty_report().table``. Saved with the model.
     choice_ : DataFrame
-        Every equation that took part in the choice, the cheapest first: nats of its structure, numbers, rows and of
-        what was found against it, and how far it is behind the chosen one.
+        Every equation that took part, the cheapest first: nats of structure, numbers, rows and findings, and behind.
     reason_, noise_ : str
         Why this equation was chosen, and what the noise is, in a sentence each.
     rivals_ : DataFrame
