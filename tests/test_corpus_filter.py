@@ -323,7 +323,7 @@ def test_the_command_filters_standard_input(tmp_path: Path) -> None:
         (["--json"], "give --out a file"),
         (["--format", "csv"], "--format must be one of"),
         (["--out", "a.txt", "--reasons", "a.txt"], "--reasons must be another file"),
-        (["--tau", "2"], "--tau must lie between 0 and 1"),
+        (["--tau", "2"], "--tau must be a number from 0 to 1"),
     ],
 )
 def test_wrong_options_are_said_in_one_line(options: list[str], message: str) -> None:

@@ -13,6 +13,7 @@ TREE = {
     "ParseError": ValueError,
     "ExpressionError": ValueError,
     "DataError": ValueError,
+    "DataTypeError": TypeError,
     "ParameterError": ValueError,
     "OutputError": OSError,
     "KernelError": RuntimeError,

@@ -186,11 +186,11 @@ def test_variables_that_cannot_be_told_are_errors(text: str, options: dict, mess
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variables": "x2"}, "'variables' must be one of"),
-        ({"dialect": "lisp"}, "'dialect' must be one of"),
-        ({"names": "ab"}, "must be a sequence of names"),
+        ({"variables": "x2"}, "'variables' must be 'auto', 'x0', 'x1' or 'names'"),
+        ({"dialect": "lisp"}, "'dialect' must be 'plain'"),
+        ({"names": "ab"}, "'names' must be a list of names"),
         ({"names": ["a", "a"]}, "'a' twice"),
-        ({"names": ["a", 3]}, "non-empty text. Got 3"),
+        ({"names": ["a", 3]}, "'names' must be a list of names"),
     ],
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:

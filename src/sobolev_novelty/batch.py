@@ -11,9 +11,10 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs
+from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs, read_together
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
+from sobolev_novelty.parameters import COUNT, EQUATIONS, TERM, check, checked
 from sobolev_novelty.peers import is_model
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
 from sobolev_novelty.signatures import signatures
@@ -74,6 +75,7 @@ def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
     return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
 
 
+@checked(equations=EQUATIONS, n_jobs=COUNT)
 def novelties(
     equations: Sequence[Any],
     X: Any,
@@ -106,9 +108,8 @@ def novelties(
     """
     sample = as_sample(X, names)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
-    return novelties_of(
-        [terms_of(equation, sample.names)[1] for equation in equations], sample, geometry, n_jobs=n_jobs
-    )
+    each = [terms_of(equation, sample.names)[1] for equation in read_together(equations, sample.names)]
+    return novelties_of(each, sample, geometry, n_jobs=n_jobs)
 
 
 def novelties_of(
@@ -180,6 +181,7 @@ def normalised_factor(
     return found.triangles.reshape(len(terms), len(terms))
 
 
+@checked(new_terms=EQUATIONS, given=EQUATIONS)
 def conditional_novelty(
     new_terms: Sequence[Any], given: Sequence[Any], X: Any, *, names: Sequence[str] | None = None, order: int = 1
 ) -> FloatArray:
@@ -193,7 +195,7 @@ def conditional_novelty(
     array([0.003, 1.   ])
     """
     sample = as_sample(X, names)
-    expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
+    expressions = [as_expression(term, sample.names) for term in read_together((*given, *new_terms), sample.names)]
     R = normalised_factor(expressions, sample, Geometry(order))
     if R is None:
         return np.full(len(new_terms), np.nan)
@@ -205,8 +207,11 @@ def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, 
     if isinstance(equation, list | tuple) and not is_model(equation):  # a tree of DEAP is a list too
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
-        return None, tuple(parts), ()
+        for part in equation:
+            if isinstance(part, Term):
+                check("equation", part, TERM)
+        read = read_together(equation, names)
+        return None, tuple(p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in read), ()
     expression = as_expression(equation, names)
     found = additive_terms(expression)
     notes = tuple(
@@ -221,9 +226,3 @@ def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
     if len(padded) != 3:
         raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")
     return padded[0], padded[1], padded[2]
-
-
-def check_tau(tau: float) -> None:
-    """Refuse a threshold that no novelty can have."""
-    if not 0.0 <= tau <= 1.0:
-        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")

@@ -6,6 +6,7 @@
     ├── ParseError        (ValueError)   text that is not an expression; points at the character
     ├── ExpressionError   (ValueError)   a token sequence that is not a tree, an unknown operator or variable
     ├── DataError         (ValueError)   X, y or a file that cannot be used as given
+    │   └── DataTypeError (TypeError)    entries that NumPy cannot make numbers of
     ├── ParameterError    (ValueError)   an option outside its range
     ├── OutputError       (OSError)      a file that cannot be written; the old one is as it was
     ├── KernelError       (RuntimeError) a program the kernels refuse
@@ -22,6 +23,9 @@ import importlib
 import re
 from collections.abc import Mapping, Sequence
 from types import ModuleType
+
+#: Characters of a message.
+MAX_MESSAGE = 2000
 
 
 def printable(text: str) -> str:
@@ -53,10 +57,15 @@ def shortened(value: object, at_most: int = 160) -> str:
     ('[1, 2]', "'aaaaaaa…")
     """
     try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # numbers of thousands of digits are not written
+        text = " ".join(repr(value).split())  # an array is written in lines
+    except Exception:  # numbers of thousands of digits are not written, and somebody else's object may do anything
         text = f"a {type(value).__name__}"
     return text if len(text) <= at_most else f"{text[:at_most]}…"
+
+
+def _abridged(message: str) -> str:
+    """A message without the middle of what it repeats: cells and formulas may have megabytes, the remedy comes last."""
+    return message if len(message) <= MAX_MESSAGE else f"{message[: MAX_MESSAGE - 500]} … {message[-500:]}"
 
 
 class SobolevError(Exception):
@@ -72,7 +81,7 @@ class SobolevError(Exception):
 
     def __init__(self, *message: object, arguments: Sequence[str] = ()) -> None:
         # Names come from files: an error that is shown must not move the cursor or hide what it says.
-        super().__init__(*(printable(part) if isinstance(part, str) else part for part in message))
+        super().__init__(*(printable(_abridged(part)) if isinstance(part, str) else part for part in message))
         self.arguments = tuple(arguments)
 
 
@@ -122,6 +131,10 @@ class ExpressionError(SobolevError, ValueError):
 
 class DataError(SobolevError, ValueError):
     """Data that cannot be used as given."""
+
+
+class DataTypeError(DataError, TypeError):
+    """Data that holds something which is no number at all, where NumPy raises a TypeError."""
 
 
 class ParameterError(SobolevError, ValueError):

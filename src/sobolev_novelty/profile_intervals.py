@@ -27,6 +27,7 @@ from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text, to_infix
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.parameters import TERMS, checked
 from sobolev_novelty.profiles import Estimate, Model, best_fit, profile_ends
 from sobolev_novelty.terms import Term
 
@@ -198,6 +199,7 @@ class Intervals:
         return "\n".join([self.text, f"{self.n_rows:,} rows, {known}", *lines])
 
 
+@checked()
 def intervals(
     equation: Any,
     X: Any,
@@ -261,6 +263,7 @@ def intervals(
     )  # fmt: skip
 
 
+@checked(terms=TERMS)
 def term_intervals(
     terms: Sequence[Term],
     X: Any,
@@ -415,8 +418,6 @@ class _Solved:
 
     @classmethod
     def of(cls, whole: Parametrised, data: _Data, level: float, n_wanted: int | None = None) -> _Solved:
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"'level' must be between 0 and 1, for example 0.95. Got {level}.")
         with np.errstate(all="ignore"):
             data = data.differentiable(whole)
             model = data.model(whole)

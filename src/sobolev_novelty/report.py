@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
-from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
+from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask, numeric_array
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
@@ -31,19 +31,14 @@ from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
+from sobolev_novelty.output import write_whole
 from sobolev_novelty.own_operators import own_derivative_notes
+from sobolev_novelty.parameters import NOTHING, PATH, checked, checked_methods
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import verdict
-from sobolev_novelty.report_source import (
-    SampledTerms,
-    Source,
-    WorkedOut,
-    as_known_target,
-    candidate_scale,
-    null_note,
-)
+from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, as_known_target, candidate_scale, null_note
 from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.tangent import Frame
@@ -61,6 +56,7 @@ TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 MAX_MATRIX_TERMS = 60
 
 
+@checked_methods(explain={}, to_json={"path": PATH | NOTHING}, to_html={"path": PATH | NOTHING})
 @dataclass(frozen=True, eq=False)
 class NoveltyReport:
     """Everything the theory says about each term of one expression on one sample.
@@ -338,7 +334,7 @@ class NoveltyReport:
         """The report as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            Path(path).write_text(text + "\n", encoding="utf-8")
+            write_whole(Path(path), text + "\n")
         return text
 
     def latex_table(self) -> str:
@@ -368,7 +364,7 @@ class NoveltyReport:
 
         page = report_page(self._drawn())
         if path is not None:
-            Path(path).write_text(page, encoding="utf-8")
+            write_whole(Path(path), page)
         return page
 
     def __str__(self) -> str:
@@ -382,6 +378,7 @@ class NoveltyReport:
         return report_fragment(self._drawn())
 
 
+@checked()
 @for_every_equation
 def novelty(
     equation: Any,
@@ -450,7 +447,6 @@ def novelty(
     >>> novelty("x0 + cos(3*x0)", X).nu.round(3).tolist()
     [1.0, 1.0]
     """
-    check_tau(tau)
     if is_function_list(equation):
         if not (y is sigma is sample_weight is None) or intercept != "term":
             raise ParameterError("Terms that are functions are judged by 'X' alone, the constant a term among others.")
@@ -504,6 +500,7 @@ def _of_dask(equation: Any, X: Any, names: Sequence[str] | None, n_bootstrap: in
     return novelty_of_dask(equation, X, names, **options)
 
 
+@checked()
 def novelty_of_arrays(
     values: Any,
     gradients: Any = None,
@@ -543,13 +540,12 @@ def novelty_of_arrays(
     )
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
     m = found.Psi.shape[1]
-    b = np.ones(m) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
-    if b.shape != (m,):
-        raise ParameterError(f"'coefficients' must have one entry per term, shape ({m},). Got shape {b.shape}.")
-    texts = tuple(f"term {i}" for i in range(m)) if labels is None else tuple(str(label) for label in labels)
+    b = np.ones(m) if coefficients is None else numeric_array(coefficients, "coefficients")
+    if b.shape != (m,) or not np.isfinite(b).all():
+        raise ParameterError(f"'coefficients' must have one finite number per term, {m} in all. Got {b.tolist()}.")
+    texts = tuple(f"term {i}" for i in range(m)) if labels is None else tuple(labels)
     if len(texts) != m:
         raise ParameterError(f"'labels' must have one entry per term: {m}. Got {len(texts)}.")
-    check_tau(tau)
     dropped = {"a value or derivative is not finite": len(found.used) - found.n_used}
     result = residuals(found.Psi) if found.status is Status.OK else None
     words = () if result is None else _words_of_arrays(found, replace(geometry, intercept="free"), b, tau)
@@ -577,8 +573,6 @@ def _with_bootstrap(
     random_state: int | np.random.Generator | None,
     on_progress: OnProgress = silent,
 ) -> NoveltyReport:
-    if n_resamples < 0:
-        raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
     if n_resamples == 0 or report.status is not Status.OK:
         return report
     rng = np.random.default_rng(random_state)
