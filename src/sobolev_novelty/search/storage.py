@@ -30,8 +30,8 @@ from sobolev_novelty.search.verdicts import verdicts_from_dicts, verdicts_to_dic
 
 FORMAT = "sobolev-novelty model"
 #: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
-#: chosen equation.
-FORMAT_VERSION = 3
+#: chosen equation. Before version 4 an engine's guidance None meant that it followed ``novelty=``.
+FORMAT_VERSION = 4
 #: Inputs of a model, at most: their names take memory before anything else is known of the file.
 MAX_FEATURES = 1_000_000
 #: The distribution whose version a model names.
@@ -292,6 +292,8 @@ def _constructor_arguments(settings: dict[str, Any], version: int) -> dict[str, 
             if isinstance(settings.get(name), dict):
                 arguments[name] = kind(**settings[name])
     engine = settings["engine"]
+    if version < 4 and isinstance(engine, dict) and engine["options"].get("guidance", "") is None:
+        engine = engine | {"options": engine["options"] | {"guidance": "default"}}
     return {"engine": engine if isinstance(engine, str) else _engine_from_dict(engine)} | arguments
 
 
