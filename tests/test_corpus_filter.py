@@ -349,7 +349,7 @@ def test_pretraining_without_torch_says_what_to_install() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert "pip install 'sobolev-novelty[transformer]'" in found.stderr
+    assert "pip install '.[transformer]'" in found.stderr
 
 
 def test_a_sample_that_is_too_small_is_refused() -> None:

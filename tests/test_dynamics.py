@@ -163,5 +163,5 @@ def test_rows_with_a_missing_value_are_left_out_and_said_so() -> None:
 def test_the_optimizer_names_its_extra_where_pysindy_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pysindy", None)
     monkeypatch.delitem(sys.modules, "sobolev_novelty.dynamics.pysindy_optimizer", raising=False)
-    with pytest.raises(ImportError, match=r"pip install 'sobolev-novelty\[dynamics\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[dynamics\]'"):
         importlib.import_module("sobolev_novelty.dynamics.pysindy_optimizer")

@@ -205,6 +205,17 @@ def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
     return " ".join(message.split()) or type(error).__name__
 
 
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra: the package is on no index, so its name alone would find nothing.
+
+    Examples
+    --------
+    >>> how_to_install("plot")
+    "pip install '.[plot]' (in the folder of the checkout)"
+    """
+    return f"pip install '.[{extra}]' (in the folder of the checkout)"
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional dependency, or say how to install it.
 
@@ -217,5 +228,5 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"This needs '{module}', which is not installed. Run: pip install 'sobolev-novelty[{extra}]'"
+            f"This needs '{module}', which is not installed. Run: {how_to_install(extra)}"
         ) from error
