@@ -372,3 +372,15 @@ def test_time_grows_linearly_with_the_text(unit: str) -> None:
 
     seconds(30_000)
     assert seconds(900_000) < 40 * max(seconds(90_000), 0.02)
+
+
+@pytest.mark.parametrize("text", ["-" * 900 + "x0", "**".join(["x0"] * 900), "sin(-" * 450 + "x0" + ")" * 450])
+def test_what_is_read_is_printed_so_that_it_can_be_read_back(text: str) -> None:
+    once = parse(text)
+    assert parse(str(once)) == once
+
+
+@pytest.mark.parametrize("text", ["-" * 1500 + "x0", "(" * 1500 + "x0" + ")" * 1500, "sin(" * 1500 + "x0" + ")" * 1500])
+def test_deep_nesting_is_refused_all_the_same(text: str) -> None:
+    with pytest.raises(ParseError, match="nested more than 1000 deep"):
+        parse(text)
