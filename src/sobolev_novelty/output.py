@@ -48,6 +48,14 @@ def write_whole(path: Path, text: str) -> None:
         handle.write(text.encode("utf-8"))
 
 
+def write_through(path: Path, text: str) -> None:
+    """Write text where the path leads, through links; an error of ours where that cannot be done."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(path, error) from error
+
+
 def check_output(path: Path, suffixes: Sequence[str] = (), argument: str = "out") -> None:
     """Refuse a path that cannot be written or does not end in one of these (none: any will do), before the work.
 

@@ -31,7 +31,7 @@ from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
-from sobolev_novelty.output import write_whole
+from sobolev_novelty.output import write_through
 from sobolev_novelty.own_operators import own_derivative_notes
 from sobolev_novelty.parameters import NOTHING, PATH, checked, checked_methods
 from sobolev_novelty.peers import for_every_equation
@@ -334,7 +334,7 @@ class NoveltyReport:
         """The report as JSON text, also written to ``path`` where one is given."""
         text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
         if path is not None:
-            write_whole(Path(path), text + "\n")
+            write_through(Path(path), text + "\n")
         return text
 
     def latex_table(self) -> str:
@@ -364,7 +364,7 @@ class NoveltyReport:
 
         page = report_page(self._drawn())
         if path is not None:
-            write_whole(Path(path), page)
+            write_through(Path(path), page)
         return page
 
     def __str__(self) -> str:

@@ -134,7 +134,7 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
     n_blank = len(list(takewhile(_is_blank, rows)))
     rows = [row for row in rows if not _is_blank(row)]
     if not rows:
-        raise DataError(f"'{source}' is empty. Give a table with a header line and at least 32 rows.")
+        raise DataError(f"'{source}' is empty. Give a table with a header line and a row for each measurement.")
     decimal = written.decimal
     if decimal is None and _has_decimal_commas(rows[int(written.has_header) :], separator):
         decimal = ","

@@ -147,7 +147,8 @@ def columns_of(expression: Expression, names: Sequence[str] | None) -> tuple[str
         odd = [name for name, index in zip(used, indices, strict=True) if index is None]
         if odd:
             raise ExpressionError(
-                f"'{odd[0]}' does not say which column it is. Give 'names' in the order of the columns."
+                f"'{odd[0]}' does not say which column it is. Give 'names' in the order of the columns.",
+                arguments=["names"],
             )
         return tuple(f"x{k}" for k in range(1 + max((index for index in indices if index is not None), default=-1)))
     missing = [name for name in used if name not in names]
