@@ -21,7 +21,7 @@ from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TermNovelties:
     """Novelty of every term of one expression, as :func:`novelties` gives it.
 
@@ -46,6 +46,10 @@ class TermNovelties:
     def __len__(self) -> int:
         return len(self.terms)
 
+    def __repr__(self) -> str:
+        labels = [str(term.expression) for term in self.terms]
+        return f"TermNovelties({terms_and_novelties(labels, self.nu)}, {self.n_used} rows)"
+
     @property
     def contribution(self) -> FloatArray:
         """|b| ν ‖Ψ‖, what deleting a term and refitting the others costs, up to the common factor 1/σ_s."""
@@ -58,6 +62,19 @@ class TermNovelties:
         1 where there is no novelty.
         """
         return novelty_penalty(self.nu, tau) if self.status is Status.OK else 1.0
+
+
+def terms_and_novelties(labels: Sequence[str], nu: FloatArray) -> str:
+    """Terms with their novelties on one line, for lists and dictionaries of results.
+
+    Examples
+    --------
+    >>> terms_and_novelties(["x0", "sin(x0)"], np.array([0.1234, 1.0]))
+    'ν of x0: 0.123, sin(x0): 1'
+    """
+    each = [f"{label if len(label) <= 24 else label[:23] + '…'}: {v:.3g}" for label, v in zip(labels, nu[:4])]
+    more = f", {len(labels) - 4} more" if len(labels) > 4 else ""
+    return f"ν of {', '.join(each)}{more}" if each else "no terms"
 
 
 def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:

@@ -25,7 +25,7 @@ MAX_KEPT_BYTES = 1 << 24
 #: Numbers that are worked on together, so that a copy of them takes little memory.
 _MAX_TOGETHER = 1 << 18
 #: Kinds of dtype that NumPy would turn into floats without a word.
-_NOT_REAL = {"c": "complex numbers", "M": "dates", "m": "durations"}
+_NOT_REAL = {"c": "complex numbers (Complex data not supported)", "M": "dates", "m": "durations"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -301,10 +301,10 @@ def _refuse_what_is_no_array(X: Any, name: str) -> None:
     remedy = None
     if X is None:
         raise DataError(f"'{name}' is missing (None). Give a numeric array or DataFrame.")
-    if isinstance(X, Mapping):
-        remedy = f"pandas.DataFrame({name})"
-    elif hasattr(X, "toarray") and hasattr(X, "tocsr"):
+    if hasattr(X, "toarray") and hasattr(X, "tocsr"):
         remedy = f"{name}.toarray(), for it is sparse"
+    elif isinstance(X, Mapping):
+        remedy = f"pandas.DataFrame({name})"
     elif hasattr(X, "collect") and not hasattr(X, "__array__"):
         remedy = f"{name}.collect(), for it holds no rows yet"
     if remedy is not None:

@@ -20,8 +20,6 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
-import numpy as np
-
 from sobolev_novelty.errors import ParameterError, shortened
 
 P = ParamSpec("P")
@@ -59,11 +57,11 @@ def whole(low: int = 0, high: int = LARGEST_COUNT) -> Kind:
 
     Examples
     --------
-    >>> whole(0, 2).words, whole(1).holds(True), whole(1).holds(np.int64(3))
+    >>> whole(0, 2).words, whole(1).holds(True), whole(1).holds(3)
     ('a whole number from 0 to 2', False, True)
     """
     ends = f"of at least {low}" if high >= LARGEST_COUNT else f"from {low} to {high}"
-    return Kind(f"a whole number {ends}", lambda v: _is_whole(v) and low <= v <= high)
+    return Kind(f"a whole number {ends}", lambda v: _is_whole(v) and bool(low <= v <= high))
 
 
 def number(low: float = -math.inf, high: float = math.inf, *, above: bool = False, below: bool = False) -> Kind:
@@ -146,7 +144,8 @@ def _is_whole(value: Any) -> bool:
 
 def is_real(value: Any, *, finite: bool = True) -> bool:
     """Whether a value is a number of Python or NumPy that floats can hold; a truth value or a Decimal is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    is_fraction = isinstance(value, numbers.Rational) and not isinstance(value, numbers.Integral)
+    if isinstance(value, bool) or is_fraction or not isinstance(value, numbers.Real):
         return False
     try:
         return math.isfinite(float(value)) or not finite
@@ -165,14 +164,21 @@ def _is_path(value: Any) -> bool:
 
 def _is_error(value: Any) -> bool:
     """One number whose square floats can hold, or something for the reader of one number per row."""
-    one = value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    return one is None or np.ndim(one) > 0 or (is_real(one) and 1e-150 < one < 1e150)
+    one = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+    is_many = is_list(one) or getattr(one, "ndim", 0) > 0 or hasattr(one, "__array__")
+    return one is None or is_many or (is_real(one) and 1e-150 < one < 1e150)
 
 
 def _are_tables(value: Any) -> bool:
     """Something to go through whose parts are not single rows or names of columns."""
     is_one = isinstance(value, str | bytes | memoryview | Mapping) or hasattr(value, "columns")
     return hasattr(value, "__iter__") and not is_one and getattr(value, "ndim", 3) > 2
+
+
+def _is_generator(value: Any) -> bool:
+    import numpy as np  # the command line says its help without it
+
+    return isinstance(value, np.random.Generator | np.random.RandomState)
 
 
 def _are_terms(value: Any) -> bool:
@@ -182,7 +188,7 @@ def _are_terms(value: Any) -> bool:
 
 
 NOTHING = Kind("None", lambda v: v is None)
-FLAG = Kind("True or False", lambda v: isinstance(v, bool | np.bool_))
+FLAG = Kind("True or False", lambda v: type(v).__name__ in ("bool", "bool_"))
 TEXT = Kind("text", lambda v: isinstance(v, str))
 WORD = Kind("text that is not empty", lambda v: isinstance(v, str) and bool(v.strip()))
 FUNCTION = Kind("a function", callable)
@@ -196,9 +202,7 @@ INDEX = Kind("a whole number", _is_whole)
 CORES = Kind("a whole number other than 0; -1 takes all cores", lambda v: _is_whole(v) and v != 0 and abs(v) <= 2**20)
 NAMES = list_of(Kind("", lambda v: isinstance(v, str) and v != ""), "a list of names")
 DIFFERENT_NAMES = Kind("a list of different names", lambda v: NAMES.holds(v) and len(set(v)) == len(v))
-SEED = whole(0, 2**32 - 1) | Kind(
-    "a Generator or a RandomState of NumPy", lambda v: isinstance(v, np.random.Generator | np.random.RandomState)
-)
+SEED = whole(0, 2**32 - 1) | Kind("a Generator or a RandomState of NumPy", _is_generator)
 ORDER = Kind("0, 1 or 2", lambda v: is_real(v) and v in (0, 1, 2))
 DIGITS = whole(1, 17)
 LAMBDAS = list_of(number(0.0), "one to three numbers of at least 0 (λ0, λ1, λ2)", at_least=1, at_most=3)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.batch import novelties_of, terms_and_novelties, terms_of, three_weights
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask, numeric_array
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
@@ -57,7 +57,7 @@ MAX_MATRIX_TERMS = 60
 
 
 @checked_methods(explain={}, to_json={"path": PATH | NOTHING}, to_html={"path": PATH | NOTHING})
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NoveltyReport:
     """Everything the theory says about each term of one expression on one sample.
 
@@ -96,6 +96,9 @@ class NoveltyReport:
 
     def __len__(self) -> int:
         return len(self.nu)
+
+    def __repr__(self) -> str:
+        return f"NoveltyReport({terms_and_novelties(self.labels, self.nu)}, {self.n_used} of {self.n_samples} rows)"
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -182,8 +182,8 @@ class Genetic(Engine[GeneticState]):
 
     Examples
     --------
-    >>> Genetic(population_size=100).guidance is None
-    True
+    >>> Genetic(population_size=100).guidance
+    'default'
     """
 
     has_islands = True

@@ -52,6 +52,7 @@ from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.loss_fit import predictions
 from sobolev_novelty.search.outside import warn_outside
 from sobolev_novelty.search.preparation import Prepared, prepare, refuse_several_targets, row_weights, with_units
+from sobolev_novelty.search.printing import described
 from sobolev_novelty.search.reading import validated, validated_rows
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
@@ -472,6 +473,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             notes += [f"{n} other equations fit these rows as well: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
         html = model_html(self.equations_, self.expression_, " ".join(notes))
         return {"text/plain": repr(self), "text/html": html}
+
+    __str__ = described
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
