@@ -35,7 +35,9 @@ class EquationTable(pd.DataFrame):
         return EquationTable
 
     def __repr__(self) -> str:
-        return super().__repr__() if len(self) > _MAX_ROWS or not len(self) else _aligned(self).to_string()
+        if len(self) > _MAX_ROWS or not len(self):
+            return super().__repr__()
+        return "\n".join(line.rstrip() for line in _aligned(self).to_string().splitlines())
 
     def _repr_html_(self) -> str:
         return table_html(self)
