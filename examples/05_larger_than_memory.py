@@ -45,7 +45,7 @@ with pd.read_csv(path, chunksize=20_000) as chunks:
 try:
     import dask.dataframe as dd
 except ImportError:
-    print("Dask is not installed: pip install 'sobolev-novelty[dask]'")
+    print("Dask is not installed: pip install '.[dask]'")
 else:
     table = dd.from_map(measured, range(4))
     print("from Dask:", sn.novelty(equation, table).nu.round(4))

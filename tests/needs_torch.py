@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-torch = pytest.importorskip("torch", reason="the transformer needs torch: pip install 'sobolev-novelty[transformer]'")
+torch = pytest.importorskip("torch", reason="the transformer needs torch: pip install '.[transformer]'")
 
 from needs_corpus_unit import corpus_unit  # noqa: E402, F401
 from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings  # noqa: E402

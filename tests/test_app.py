@@ -360,7 +360,7 @@ def test_what_cannot_be_done_is_said(client: Client, path: str, body: bytes, wor
         ({"equation": ""}, "There is no equation yet"),
         ({"equation": "a + ?"}, "(Character 5, near 'a + ?'.)"),
         ({"equation": "a", "target": "nothing"}, "Target: 'data.csv' has no column 'nothing'"),
-        ({"equation": "a", "dialect": "klingon"}, "Written for must be one of"),
+        ({"equation": "a", "dialect": "klingon"}, "Written for must be 'plain'"),
         ({"equation": "x1"}, "Say which: Variables x0 or Variables x1. (Character 1"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +126,40 @@ def test_experiments_that_are_not_toml_in_utf8_are_refused(content: bytes, tmp_p
     for command in arguments:
         result = CliRunner().invoke(app, command)
         assert result.exit_code == 1 and result.stderr.startswith("sobolev: "), (command, result.exception)
+
+
+TWO = np.random.default_rng(0).normal(size=(60, 2))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda texts: sn.novelty(texts, TWO),
+        lambda texts: sn.novelties(texts, TWO),
+        lambda texts: sn.novelties([texts], TWO),
+        lambda texts: sn.conditional_novelty(texts[1:], texts[:1], TWO),
+        lambda texts: sn.rank(texts, TWO),
+        lambda texts: sn.rerank(texts, TWO, [0.5, 0.5]),
+        lambda texts: sn.TermArchive().update(texts, TWO),
+        lambda texts: sn.novelty_of_chunks(texts, [TWO]),
+        lambda texts: sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=9), guesses=texts).fit(TWO, TWO[:, 0]),
+    ],
+)
+def test_in_one_call_a_number_is_the_same_column_in_every_text(call: Callable[[list[str]], object]) -> None:
+    with pytest.raises(sn.ParseError, match=r"(?s)'x0' is the name of a column, but counted from 1.*x0; cos\(x2\)"):
+        call(["x0", "cos(x2)"])
+    call(["x0", "cos(x1)"])
+
+
+def test_texts_read_together_mean_the_same_columns() -> None:
+    counted_from_1 = sn.novelty(["x1", "cos(x2)"], TWO, names=["a", "b"])
+    np.testing.assert_array_equal(counted_from_1.nu, sn.novelty(["a", "cos(b)"], TWO, names=["a", "b"]).nu)
+    with pytest.raises(sn.ParseError, match="'x2' is out of range: numbering starts at 0 and there are 2 names"):
+        sn.novelty(["x0", "cos(x2)"], TWO, names=["a", "b"])
+
+
+def test_an_entry_of_a_list_that_is_no_equation_is_refused() -> None:
+    with pytest.raises(sn.ParameterError, match="An equation must be text"):
+        sn.novelty(["x0", True], TWO)
+    with pytest.raises(sn.ExpressionError, match=r"A constant must be finite. Got 1000"):
+        sn.novelty(["x0", 10**400], TWO)

@@ -161,7 +161,7 @@ def test_every_rule_takes_an_equation_of_the_table(rule: str):
 
 
 def test_a_rule_that_is_not_known_is_refused_before_the_search():
-    with pytest.raises(ParameterError, match="'select' must be one of price, score, distinct, validation, one-se"):
+    with pytest.raises(ParameterError, match="'select' must be 'price', 'score', 'distinct', 'validation' or 'one-se', or a function"):
         fitted("x0", select="best")
 
 
@@ -263,7 +263,7 @@ def test_known_errors_of_the_rows_decide():
     [
         ({"sigma": -1.0}, "'sigma' must be positive"),
         ({"sigma": [1.0, 2.0]}, "'sigma' must be a number or one for each"),
-        ({"x_sigma": 0.1}, "'x_sigma' needs 'sigma'"), ({"noise": "white"}, "'noise' must be one of"),
+        ({"x_sigma": 0.1}, "'x_sigma' needs 'sigma'"), ({"noise": "white"}, "'noise' must be 'auto'"),
     ],
 )  # fmt: skip
 def test_what_is_said_of_the_noise_is_checked(options: dict[str, object], words: str):

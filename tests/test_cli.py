@@ -141,7 +141,9 @@ def test_intervals_prints_a_line_for_each_constant(run: Run, table: Path) -> Non
     assert [constant["constant"] for constant in data["constants"]] == ["sin(a)", "b", "1"]
     assert data["noise"] == 1.0
     _one_line(run("intervals", "a", table), "--target is missing")
-    _one_line(run("intervals", "a", table, "--target", "y", "--level", "2"), "--level must be between 0 and 1")
+    _one_line(
+        run("intervals", "a", table, "--target", "y", "--level", "2"), "--level must be a number above 0 and below 1"
+    )
 
 
 def test_fit_marks_the_equation_that_its_rule_chooses(run: Run, table: Path) -> None:
@@ -151,7 +153,9 @@ def test_fit_marks_the_equation_that_its_rule_chooses(run: Run, table: Path) -> 
     assert result.stdout.count("▶") == 1
     front = json.loads(run("fit", table, *options, "one-se", "--json").stdout)["front"]
     assert sum(row["chosen"] for row in front) == 1
-    _one_line(run("fit", table, *options, "best"), "--select must be one of score, distinct, validation, one-se")
+    _one_line(
+        run("fit", table, *options, "best"), "--select must be 'price', 'score', 'distinct', 'validation' or 'one-se'"
+    )
 
 
 def test_prune_leaves_rows_outside_the_domain_out_and_says_so(run: Run, table: Path) -> None:
@@ -182,9 +186,9 @@ def test_accepts_tells_by_its_exit_code(run: Run, table: Path) -> None:
         (("a", "{table}", "--target", "a", "--features", "a,b"), "--target and --features both name the column 'a'"),
         (("a", "{table}", "--features", "a,name"), "Column 'name' of 'data.csv' is not numeric"),
         (("a", "{table}", "--order", "3"), "--order must be 0, 1 or 2. Got 3."),
-        (("a", "{table}", "--tau", "2"), "--tau must lie between 0 and 1"),
-        (("a", "{table}", "--bootstrap", "-1"), "--bootstrap must be at least 0"),
-        (("a", "{table}", "--variables", "x9"), "--variables must be one of"),
+        (("a", "{table}", "--tau", "2"), "--tau must be a number from 0 to 1"),
+        (("a", "{table}", "--bootstrap", "-1"), "--bootstrap must be a whole number from 0"),
+        (("a", "{table}", "--variables", "x9"), "--variables must be 'auto'"),
         (("a", "{table}", "--latex", "--json"), "cannot be combined"),
         (("a", "{table}", "--out", "{folder}/f.xyz"), "--out must end in .html, .json, .tex, .txt, .png, .svg or .pdf"),
         (("a", "{table}", "--out", "{folder}/none/r.html"), "none' does not exist. Make it, or give another path"),
@@ -264,7 +268,7 @@ def test_doctor_says_how_to_install_what_is_missing(run: Run, monkeypatch: pytes
     from sobolev_novelty import diagnosis
 
     monkeypatch.setitem(diagnosis.EXTRAS, "plot", ("no_such_module",))
-    assert "no_such_module missing: pip install 'sobolev-novelty[plot]'" in run("doctor").stdout
+    assert "no_such_module missing: pip install '.[plot]'" in run("doctor").stdout
 
 
 def test_version(run: Run) -> None:
@@ -299,3 +303,77 @@ def test_a_process_of_its_own(table: Path) -> None:
     bad = sobolev("report", "a +", table)
     assert bad.returncode == 1 and bad.stdout == "" and bad.stderr.count("\n") == 1
     assert sobolev("report", "--no-such-option").returncode == 2
+
+
+def test_a_search_depends_on_its_number_of_jobs_and_the_help_and_the_pages_say_so(run: Run, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.5, 3.0, (150, 3))
+    y = X[:, 0] * np.sin(X[:, 1]) / X[:, 2] + 0.2 * rng.normal(size=150)
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y}).to_csv(tmp_path / "data.csv", index=False)
+
+    def front(jobs: int) -> list[str]:
+        options = ["--target", "y", "--evaluations", "1200", "--seed", "0", "--jobs", str(jobs), "--json"]
+        found = json.loads(run("fit", str(tmp_path / "data.csv"), *options).stdout)
+        return [row["expression"] for row in found["front"]]
+
+    one, two = front(1), front(2)
+    assert front(1) == one and front(2) == two
+    assert one != two  # islands are searches of their own
+    assert "The result depends on" in " ".join(run("fit", "--help").stdout.replace("│", " ").split())
+    root = Path(__file__).parents[1]
+    for page in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
+        text = " ".join((root / page).read_text(encoding="utf-8").split())
+        assert "not depend on `n_jobs`" not in text and "on the number of workers" not in text
+        assert "islands" in text[text.index("Randomness") :][:400]
+
+
+@pytest.mark.parametrize("n_digits", [309, 310, 400])
+def test_a_whole_number_that_floats_cannot_hold_is_a_row_left_out(run: Run, tmp_path: Path, n_digits: int) -> None:
+    rows = [f"{k},{9 * 10**n_digits if k == 5 else k % 7},{2 * k}" for k in range(60)]
+    path = tmp_path / "data.csv"
+    path.write_text("a,b,y\n" + "\n".join(rows), encoding="utf-8")
+    for arguments in (["fit", path, "--target", "y", "--evaluations", "30"], ["report", "2*a + 0*b", path]):
+        result = run(*arguments)
+        assert result.exit_code == 0, result.output
+        if arguments[0] == "fit":
+            assert "1 of 60 rows is left out: b is missing or not finite" in " ".join(result.output.split())
+
+
+def test_a_seed_below_zero_is_refused_in_one_line(run: Run, table: Path) -> None:
+    result = run("fit", table, "--target", "y", "--seed", "-1")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("sobolev: --seed must be a whole number") and result.stderr.count("\n") == 1
+
+
+def test_export_names_its_own_option(run: Run) -> None:
+    result = run("export", "495/density - 450", "--to", "excel")
+    assert result.exit_code == 1
+    assert (
+        result.stderr
+        == "sobolev: 'density' does not say which column it is. Give --names in the order of the columns.\n"
+    )
+
+
+def test_a_file_where_a_formula_is_expected_is_said_to_be_one(run: Run, table: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model.json"
+    assert run("fit", table, "--target", "y", "--evaluations", "30", "--out", model).exit_code == 0
+    for verb in ("report", "prune", "intervals"):
+        result = run(verb, model, table, "--target", "y")
+        assert result.exit_code == 1
+        assert f"EQUATION is a formula, and '{model}' is a file." in result.stderr and "--file" in result.stderr
+
+
+def test_a_bad_cell_of_the_only_input_is_shown_by_a_fit(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,y\n" + "\n".join(f"{'oops' if k == 5 else k},{k}" for k in range(40)), encoding="utf-8")
+    result = run("fit", path, "--target", "y")
+    assert result.exit_code == 1
+    assert "no numeric column to use as input: 'a' is not numeric ('oops' in data row 6)" in result.stderr
+
+
+def test_an_empty_table_is_not_told_how_many_rows_another_verb_needs(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    for text in ("a,y\n", ""):
+        path.write_text(text, encoding="utf-8")
+        result = run("fit", path, "--target", "y")
+        assert result.exit_code == 1 and "32" not in result.stderr

@@ -88,7 +88,7 @@ def test_an_endpoint_that_is_not_there_is_named_in_the_result(data: str) -> None
         (("--engine", "igsr", "--llm", "http://127.0.0.1/v1"), "--model is missing"),
         (("--engine", "igsr", "--model", "m"), "--model needs the address of an endpoint"),
         (("--engine", "igsr", "--llm", "nowhere", "--model", "m"), "--llm must be an address"),
-        (("--engine", "igsr", "--llm-calls", "0"), "--llm-calls must be positive"),
+        (("--engine", "igsr", "--llm-calls", "0"), "--llm-calls must be a whole number of at least 1"),
         (("--engine", "genetic", "--anonymous"), "--engine must be igsr"),
         (("--engine", "genetic", "--llm-tokens", "5", "--llm", "http://h/v1", "--model", "m"), "--engine must be igsr"),
         (("--engine", "igsr", "--transcript", "missing.jsonl"), "holds no calls"),

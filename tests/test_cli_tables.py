@@ -356,7 +356,10 @@ def test_weights_are_a_column(run: Run) -> None:
 
 def test_bad_options_of_a_fit_are_one_line(run: Run, model: Path) -> None:
     _one_line(_fit(run, "--time", "-1", name="d.csv", content=_csv()), "--time must be positive")
-    _one_line(_fit(run, "--complexity", "0", name="d.csv", content=_csv()), "--complexity must be at least 1")
+    _one_line(
+        _fit(run, "--complexity", "0", name="d.csv", content=_csv()),
+        "--complexity must be a whole number",
+    )
     _one_line(_fit(run, "--engine", "magic", name="d.csv", content=_csv()), "--engine must be one of")
     _one_line(_fit(run, "--drop", "q", name="d.csv", content=_csv()), "--drop: 'd.csv' has no column 'q'")
     _one_line(run("predict", model, "DATA", "--index", "99", name="d.csv", content=_csv()), "--index must be a row")

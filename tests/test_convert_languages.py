@@ -214,7 +214,7 @@ def test_what_cannot_be_exported_is_refused() -> None:
     e = sn.parse("x0")
     with pytest.raises(ParameterError, match="'language' must be one of numpy, jax, torch"):
         e.to("fortran")
-    with pytest.raises(ParameterError, match="'precision' must be from 1 to 17 digits. Got 0."):
+    with pytest.raises(ParameterError, match="'precision' must be a whole number from 1 to 17, or None. Got 0."):
         e.to("c", precision=0)
     for word in ("lambda", "double", "end", "a b", "x; y"):
         with pytest.raises(ParameterError, match="'function_name'"):

@@ -323,7 +323,7 @@ def test_the_command_filters_standard_input(tmp_path: Path) -> None:
         (["--json"], "give --out a file"),
         (["--format", "csv"], "--format must be one of"),
         (["--out", "a.txt", "--reasons", "a.txt"], "--reasons must be another file"),
-        (["--tau", "2"], "--tau must lie between 0 and 1"),
+        (["--tau", "2"], "--tau must be a number from 0 to 1"),
     ],
 )
 def test_wrong_options_are_said_in_one_line(options: list[str], message: str) -> None:
@@ -349,7 +349,7 @@ def test_pretraining_without_torch_says_what_to_install() -> None:
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 1
-    assert "pip install 'sobolev-novelty[transformer]'" in found.stderr
+    assert "pip install '.[transformer]'" in found.stderr
 
 
 def test_a_sample_that_is_too_small_is_refused() -> None:

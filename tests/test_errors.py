@@ -13,6 +13,7 @@ TREE = {
     "ParseError": ValueError,
     "ExpressionError": ValueError,
     "DataError": ValueError,
+    "DataTypeError": TypeError,
     "ParameterError": ValueError,
     "OutputError": OSError,
     "KernelError": RuntimeError,
@@ -55,7 +56,7 @@ def test_a_parse_error_shows_a_window_of_a_long_text_and_survives_pickling() -> 
 
 
 def test_a_missing_extra_says_how_to_install_it() -> None:
-    with pytest.raises(ImportError, match=r"needs 'no_such_thing'.*pip install 'sobolev-novelty\[plot\]'"):
+    with pytest.raises(ImportError, match=r"needs 'no_such_thing'.*pip install '\.\[plot\]'"):
         errors.require("no_such_thing", extra="plot")
 
 

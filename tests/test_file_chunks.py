@@ -106,7 +106,7 @@ def test_errors_name_the_row_of_the_file(change: Any, message: str, frame: pd.Da
     ("name", "content", "message"),
     [
         ("t.csv", "", "is empty. Give a table"),
-        ("t.csv", "a,b\n", "has no rows. Give at least 32 rows"),
+        ("t.csv", "a,b\n", "has no rows of data. Give a row"),
         ("t.csv", "1,2\n3,4\n", "holds numbers, not names"),
         ("t.csv", "a,b\n" + "1,2\n" * 50 + "5,6,7\n", "line 52"),
         ("t.json", "{}", "does not say what kind of file it is"),

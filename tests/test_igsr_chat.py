@@ -305,9 +305,9 @@ def test_the_key_of_openai_goes_to_openai_alone(monkeypatch: pytest.MonkeyPatch)
         ({"base_url": "ftp://x"}, "'base_url' must be an address"),
         ({"base_url": "http://[::1"}, "'base_url' must be an address"),
         ({"base_url": "http://h:99999999"}, "'base_url' must be an address"),
-        ({"model": ""}, "'model' must be the name"),
-        ({"structured": "xml"}, "'structured' must be auto"),
-        ({"timeout": 0}, "'timeout' must be positive"),
+        ({"model": ""}, "'model' must be text that is not empty"),
+        ({"structured": "xml"}, "'structured' must be 'auto'"),
+        ({"timeout": 0}, "'timeout' must be a number of seconds above 0"),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:

@@ -173,8 +173,8 @@ def test_calls_at_once_are_taken_in_the_order_of_the_questions() -> None:
     ("options", "message"),
     [
         ({"names": "hidden"}, "'names' must be 'given' or 'anonymous'. Got 'hidden'."),
-        ({"n_terms": 0}, "'n_terms' must be at least 1. Got 0."),
-        ({"n_starts": 0}, "'n_starts' must be at least 1. Got 0."),
+        ({"n_terms": 0}, "'n_terms' must be a whole number of at least 1, or None. Got 0."),
+        ({"n_starts": 0}, "'n_starts' must be a whole number of at least 1. Got 0."),
     ],
 )
 def test_options_are_checked(options: dict[str, Any], message: str) -> None:
@@ -207,7 +207,7 @@ def test_tokens_that_the_endpoint_counts_replace_the_estimate() -> None:
 
 
 def test_limits_are_checked() -> None:
-    with pytest.raises(ParameterError, match="'calls' must be positive, or None for no limit. Got 0."):
+    with pytest.raises(ParameterError, match="'calls' must be a whole number of at least 1, or None. Got 0."):
         Limits(calls=0)
     with pytest.raises(ParameterError, match="'cost' needs 'prices'"):
         Limits(cost=1.0)

@@ -199,8 +199,8 @@ def test_rows_at_the_edge_of_a_domain_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"level": 1.5}, "'level' must be between 0 and 1"),
-        ({"sigma": 0.0}, "'sigma' must be positive"),
+        ({"level": 1.5}, "'level' must be a number above 0 and below 1"),
+        ({"sigma": 0.0}, "'sigma' must be a number above 0"),
         ({"sigma": 1.0, "sample_weight": np.ones(120)}, "Give one of them"),
         ({"sample_weight": -np.ones(120)}, "must not be negative"),
     ],

@@ -465,8 +465,8 @@ def _sums(a):
 @pytest.mark.parametrize(
     ("function", "options", "message"),
     [
-        (3, {}, "'function' must be callable"),
-        (softplus, {"arity": 3}, "'arity' must be 1 or 2"),
+        (3, {}, "'function' must be a function"),
+        (softplus, {"arity": 3}, "'arity' must be a whole number from 1 to 2"),
         (softplus, {"arity": 2}, "failed for an array"),
         (math.lgamma, {}, "numpy.vectorize"),
         (np.mean, {}, "one real number per argument"),
@@ -480,7 +480,7 @@ def _sums(a):
         (softplus, {"domain": (1.0, 0.0)}, "low below high"),
         (softplus, {"domain": "all"}, "low below high"),
         (softplus, {"latex": "{0"}, "'latex' must be text"),
-        (softplus, {"sympy": "log"}, "'sympy' must be callable"),
+        (softplus, {"sympy": "log"}, "'sympy' must be a function"),
     ],
 )
 def test_what_cannot_be_registered_is_refused_with_the_remedy(function, options, message):

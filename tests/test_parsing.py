@@ -186,11 +186,11 @@ def test_variables_that_cannot_be_told_are_errors(text: str, options: dict, mess
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"variables": "x2"}, "'variables' must be one of"),
-        ({"dialect": "lisp"}, "'dialect' must be one of"),
-        ({"names": "ab"}, "must be a sequence of names"),
+        ({"variables": "x2"}, "'variables' must be 'auto', 'x0', 'x1' or 'names'"),
+        ({"dialect": "lisp"}, "'dialect' must be 'plain'"),
+        ({"names": "ab"}, "'names' must be a list of names"),
         ({"names": ["a", "a"]}, "'a' twice"),
-        ({"names": ["a", 3]}, "non-empty text. Got 3"),
+        ({"names": ["a", 3]}, "'names' must be a list of names"),
     ],
 )
 def test_wrong_options_are_named(options: dict, message: str) -> None:
@@ -372,3 +372,15 @@ def test_time_grows_linearly_with_the_text(unit: str) -> None:
 
     seconds(30_000)
     assert seconds(900_000) < 40 * max(seconds(90_000), 0.02)
+
+
+@pytest.mark.parametrize("text", ["-" * 900 + "x0", "**".join(["x0"] * 900), "sin(-" * 450 + "x0" + ")" * 450])
+def test_what_is_read_is_printed_so_that_it_can_be_read_back(text: str) -> None:
+    once = parse(text)
+    assert parse(str(once)) == once
+
+
+@pytest.mark.parametrize("text", ["-" * 1500 + "x0", "(" * 1500 + "x0" + ")" * 1500, "sin(" * 1500 + "x0" + ")" * 1500])
+def test_deep_nesting_is_refused_all_the_same(text: str) -> None:
+    with pytest.raises(ParseError, match="nested more than 1000 deep"):
+        parse(text)

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import sobolev_novelty as sn
+from sobolev_novelty.expression import short_text
 from sobolev_novelty.render.equation_table import EquationTable
 
 X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
@@ -72,7 +73,7 @@ def test_a_callback_sees_the_users_names_and_may_end_the_search() -> None:
     names = {name for c in seen[-1].front for name in c.expression.variables}
     assert names and names <= {"mass", "a <b>"}
     assert seen[-1].best is not None and seen[-1].n_evaluations <= model.n_evaluations_
-    with pytest.raises(sn.ParameterError, match="'callback' must be a function of the progress. Got int."):
+    with pytest.raises(sn.ParameterError, match="'callback' must be a function, or None. Got 3."):
         model.fit(FRAME, Y, callback=3)
 
 
@@ -102,3 +103,28 @@ def test_progress_in_a_notebook_needs_no_widgets(monkeypatch: pytest.MonkeyPatch
     updates.clear()
     model.set_params(verbose=False).fit(FRAME, Y)
     assert updates == []
+
+
+def test_a_report_and_lists_of_results_are_one_line_each() -> None:
+    report = sn.novelty("x0 + sin(x0) + x1", X)
+    assert repr(report) == "NoveltyReport(ν of x0: 0.108, sin(x0): 0.108, x1: 0.995, 100 of 100 rows)"
+    many = sn.novelties(["+".join(f"sin({k}*x0)" for k in range(1, 30)), "x0 - x0"], X)
+    for text in (repr({"a": report, "b": report}), repr([report] * 3), repr(many)):
+        assert len(text) < 400 and "array(" not in text and "\n" not in text
+    assert "25 more" in repr(many) and "no terms" in repr(many)
+
+
+def test_a_fitted_model_prints_its_equation(fitted: sn.SymbolicRegressor) -> None:
+    shown = str(fitted)
+    assert shown.splitlines()[0] == short_text(fitted.expression_)
+    assert "Budget(" not in shown and "Budget(" in repr(fitted)
+    unfitted = sn.SymbolicRegressor(max_depth=3)
+    assert str(unfitted) == repr(unfitted)
+
+
+def test_words_and_their_heads_stand_on_the_left() -> None:
+    long = sn.parse("2.5*sin(x0)*cos(x1) + 1")
+    lines = repr(EquationTable({"loss": [0.5, 1.0], "expression": [sn.parse("x0"), long]})).splitlines()
+    assert len({lines[0].index("expression"), lines[1].index("x0"), lines[2].index("2.5*")}) == 1
+    html = EquationTable({"expression": [long]})._repr_html_()
+    assert html.count("text-align:left") == 2  # the head and the cell

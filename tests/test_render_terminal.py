@@ -194,5 +194,5 @@ def test_figure_takes_forty_terms_and_hostile_labels(tmp_path: Path) -> None:
 
 def test_a_missing_matplotlib_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'sobolev-novelty\[plot\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[plot\]'"):
         novelty("x0", X).plot()

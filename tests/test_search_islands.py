@@ -109,7 +109,7 @@ def test_an_engine_that_cannot_travel_is_refused_with_what_to_do() -> None:
 
 @pytest.mark.parametrize("islands", [0, -1])
 def test_a_number_of_islands_below_one_is_refused(islands: int) -> None:
-    with pytest.raises(ParameterError, match="'islands' must be at least 1"):
+    with pytest.raises(ParameterError, match="'islands' must be a whole number from 1"):
         model(islands=islands).fit(X, HARD)
 
 

@@ -229,7 +229,7 @@ def test_long_data_are_sampled_and_polished_on_all_rows() -> None:
     [
         ({"engine": "annealing"}, "'engine' must be one of"),
         ({"operators": ["add", "frobnicate"]}, "frobnicate"),
-        ({"max_complexity": 0}, "'max_complexity' must be at least 1"),
+        ({"max_complexity": 0}, "'max_complexity' must be a whole number of at least 1"),
     ],
 )
 def test_wrong_options_are_explained(options: dict[str, object], sentence: str) -> None:
@@ -252,7 +252,7 @@ def test_a_timeout_alone_is_the_budget_and_beside_one_the_shorter_time_holds() -
 
 
 def test_a_timeout_that_is_no_time_is_refused() -> None:
-    with pytest.raises(ParameterError, match="'timeout' must be a positive number of seconds, or None. Got 0"):
+    with pytest.raises(ParameterError, match="'timeout' must be a number of seconds above 0, or None. Got 0"):
         SymbolicRegressor(timeout=0).fit(np.zeros((5, 1)), np.arange(5.0))
 
 

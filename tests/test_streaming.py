@@ -170,7 +170,7 @@ def test_only_equal_accumulators_merge() -> None:
 def test_misuse_is_refused_at_the_door() -> None:
     with pytest.raises(DataError, match="no rows yet"):
         NoveltyAccumulator("x0").report()
-    with pytest.raises(ParameterError, match="'tau' must lie"):
+    with pytest.raises(ParameterError, match="'tau' must be a number from 0 to 1"):
         NoveltyAccumulator("x0", tau=2.0)
     with pytest.raises(ExpressionError, match="'x7' is not a column"):
         NoveltyAccumulator(sn.parse("x0 + x7"), ["x0", "x1"])

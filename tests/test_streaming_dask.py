@@ -23,8 +23,8 @@ from sobolev_novelty import report
 from sobolev_novelty.errors import DataError, ParameterError
 from streaming_cases import assert_same, rows_with_holes
 
-da = pytest.importorskip("dask.array", reason="dask is not installed: pip install 'sobolev-novelty[dask]'")
-dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install 'sobolev-novelty[dask]'")
+da = pytest.importorskip("dask.array", reason="dask is not installed: pip install '.[dask]'")
+dd = pytest.importorskip("dask.dataframe", reason="dask is not installed: pip install '.[dask]'")
 
 EQUATION = "2.1*sin(x0) + 0.3*x0 + log(x1)*x2 - x2**2"
 
@@ -109,7 +109,7 @@ def _wait(is_done: Callable[[], bool], seconds: float = 60.0) -> None:
 
 @pytest.mark.slow
 def test_a_cluster_that_loses_a_worker_gives_the_same_answer(tmp_path: Path) -> None:
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: 'sobolev-novelty[dask]'")
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: '.[dask]'")
     X = rows_with_holes(2, n=4000)
     whole = report.novelty(EQUATION, X)
     marks = tmp_path / "marks"

@@ -59,7 +59,10 @@ def test_columns_are_judged_on_all_parts_of_a_table() -> None:
 def test_what_remains_and_what_is_said() -> None:
     kept, notes = usable_columns(TABLE, ["a", "b"], {"b": "has no entries"})
     assert kept == ["a"] and notes == ("Column 'b' has no entries: it is left out.",)
-    with pytest.raises(DataError, match="'t.csv' has no numeric column to use as input. Columns: b."):
+    with pytest.raises(
+        DataError,
+        match="'t.csv' has no numeric column to use as input: 'b' has no entries. Correct",
+    ):
         usable_columns(TABLE, ["b"], {"b": "has no entries"})
 
 

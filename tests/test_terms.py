@@ -185,7 +185,7 @@ def test_a_sum_of_no_terms_is_zero() -> None:
 
 
 def test_a_cap_below_one_is_refused() -> None:
-    with pytest.raises(ParameterError, match="'max_terms' must be at least 1. Got 0."):
+    with pytest.raises(ParameterError, match="'max_terms' must be a whole number of at least 1. Got 0."):
         additive_terms(parse("x0"), max_terms=0)
 
 

@@ -177,7 +177,7 @@ def test_without_torch_the_error_names_the_extra() -> None:
         "SymbolicRegressor('transformer').fit([[1.0], [2.0], [3.0]], [1.0, 4.0, 9.0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert "pip install 'sobolev-novelty[transformer]'" in done.stderr
+    assert "pip install '.[transformer]'" in done.stderr
 
 
 # --- the network of the package

@@ -6,8 +6,9 @@ A page holds blocks between two marks,
     …
     <!-- end -->
 
-and this script puts the command's output into them (``sobolev …`` or ``python -m benchmarks.…``, run in the root of the
-project). With ``--check`` it changes nothing and exits with 1 if a block differs from what its command prints.
+and this script puts the command's output into them (``sobolev …``, ``python -m benchmarks.…`` or ``python tools/…``,
+run in the root of the project). With ``--check`` it changes nothing and exits with 1 if a block differs from what its
+command prints.
 Lines that say that the engine has changed since depend on the present sources and are left out of blocks.
 """
 
@@ -30,10 +31,14 @@ def output_of(command: str) -> str:
     words = shlex.split(command)
     if words[0] == "sobolev":
         words = [sys.executable, "-m", "sobolev_novelty", *words[1:]]
-    elif words[:2] == ["python", "-m"] and words[2].startswith("benchmarks."):
+    elif (words[:2] == ["python", "-m"] and words[2].startswith("benchmarks.")) or (
+        words[0] == "python" and words[1].startswith("tools/")
+    ):
         words[0] = sys.executable
     else:
-        raise SystemExit(f"A block is made by 'sobolev …' or 'python -m benchmarks.…'. Got {command!r}.")
+        raise SystemExit(
+            f"A block is made by 'sobolev …', 'python -m benchmarks.…' or 'python tools/…'. Got {command!r}."
+        )
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
     done = subprocess.run(
         words, cwd=ROOT, env=environment, capture_output=True, text=True, encoding="utf-8", check=False

@@ -11,16 +11,17 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs
+from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs, read_together
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
+from sobolev_novelty.parameters import COUNT, EQUATIONS, TERM, check, checked
 from sobolev_novelty.peers import is_model
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TermNovelties:
     """Novelty of every term of one expression, as :func:`novelties` gives it.
 
@@ -45,6 +46,10 @@ class TermNovelties:
     def __len__(self) -> int:
         return len(self.terms)
 
+    def __repr__(self) -> str:
+        labels = [str(term.expression) for term in self.terms]
+        return f"TermNovelties({terms_and_novelties(labels, self.nu)}, {self.n_used} rows)"
+
     @property
     def contribution(self) -> FloatArray:
         """|b| ν ‖Ψ‖, what deleting a term and refitting the others costs, up to the common factor 1/σ_s."""
@@ -57,6 +62,19 @@ class TermNovelties:
         1 where there is no novelty.
         """
         return novelty_penalty(self.nu, tau) if self.status is Status.OK else 1.0
+
+
+def terms_and_novelties(labels: Sequence[str], nu: FloatArray) -> str:
+    """Terms with their novelties on one line, for lists and dictionaries of results.
+
+    Examples
+    --------
+    >>> terms_and_novelties(["x0", "sin(x0)"], np.array([0.1234, 1.0]))
+    'ν of x0: 0.123, sin(x0): 1'
+    """
+    each = [f"{label if len(label) <= 24 else label[:23] + '…'}: {v:.3g}" for label, v in zip(labels, nu[:4])]
+    more = f", {len(labels) - 4} more" if len(labels) > 4 else ""
+    return f"ν of {', '.join(each)}{more}" if each else "no terms"
 
 
 def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
@@ -74,6 +92,7 @@ def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
     return float(np.mean(np.maximum(0.0, 1.0 - nu / tau) ** 2)) if len(nu) else 0.0
 
 
+@checked(equations=EQUATIONS, n_jobs=COUNT)
 def novelties(
     equations: Sequence[Any],
     X: Any,
@@ -106,9 +125,8 @@ def novelties(
     """
     sample = as_sample(X, names)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
-    return novelties_of(
-        [terms_of(equation, sample.names)[1] for equation in equations], sample, geometry, n_jobs=n_jobs
-    )
+    each = [terms_of(equation, sample.names)[1] for equation in read_together(equations, sample.names)]
+    return novelties_of(each, sample, geometry, n_jobs=n_jobs)
 
 
 def novelties_of(
@@ -180,6 +198,7 @@ def normalised_factor(
     return found.triangles.reshape(len(terms), len(terms))
 
 
+@checked(new_terms=EQUATIONS, given=EQUATIONS)
 def conditional_novelty(
     new_terms: Sequence[Any], given: Sequence[Any], X: Any, *, names: Sequence[str] | None = None, order: int = 1
 ) -> FloatArray:
@@ -193,7 +212,7 @@ def conditional_novelty(
     array([0.003, 1.   ])
     """
     sample = as_sample(X, names)
-    expressions = [as_expression(term, sample.names) for term in (*given, *new_terms)]
+    expressions = [as_expression(term, sample.names) for term in read_together((*given, *new_terms), sample.names)]
     R = normalised_factor(expressions, sample, Geometry(order))
     if R is None:
         return np.full(len(new_terms), np.nan)
@@ -205,8 +224,11 @@ def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, 
     if isinstance(equation, list | tuple) and not is_model(equation):  # a tree of DEAP is a list too
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")
-        parts = (p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in equation)
-        return None, tuple(parts), ()
+        for part in equation:
+            if isinstance(part, Term):
+                check("equation", part, TERM)
+        read = read_together(equation, names)
+        return None, tuple(p if isinstance(p, Term) else Term(1.0, as_expression(p, names)) for p in read), ()
     expression = as_expression(equation, names)
     found = additive_terms(expression)
     notes = tuple(
@@ -221,9 +243,3 @@ def three_weights(weights: tuple[float, ...]) -> tuple[float, float, float]:
     if len(padded) != 3:
         raise ParameterError(f"'weights' takes at most three numbers (λ0, λ1, λ2). Got {len(weights)}.")
     return padded[0], padded[1], padded[2]
-
-
-def check_tau(tau: float) -> None:
-    """Refuse a threshold that no novelty can have."""
-    if not 0.0 <= tau <= 1.0:
-        raise ParameterError(f"'tau' must lie between 0 and 1. Got {tau!r}.")

@@ -290,7 +290,9 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Threads, -1 for all cores; the result does not depend on it.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(help="Cores, -1 for all: as many searches side by side. The result depends on their number.")
+    ] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Find an equation for a table, preferring terms that the others cannot imitate.

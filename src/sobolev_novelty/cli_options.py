@@ -103,7 +103,10 @@ class EquationOptions:
         """The equation as it was written; reads it where it is in a file or comes from standard input."""
         if self.file is not None:
             return _text_of(self.file)
-        return _text_of("-") if self.equation == "-" else self.equation
+        if self.equation == "-":
+            return _text_of("-")
+        _refuse_a_file(self.equation)
+        return self.equation
 
     def read(self) -> tuple[str, dict[str, Any]]:
         """The equation, and arguments of :func:`sobolev_novelty.matching.match_equation`.
@@ -174,6 +177,19 @@ def listed(names: str | None) -> list[str] | None:
 def table_source(data: Path) -> Path | IO[bytes]:
     """A file, or standard input for ``-``."""
     return sys.stdin.buffer if str(data) == "-" else data
+
+
+def _refuse_a_file(equation: str) -> None:
+    """Refuse the name of a file where a formula is expected: as a formula it would fail at its full stop."""
+    try:
+        is_file = Path(equation).is_file()
+    except (OSError, ValueError):  # a formula that no file could be called by
+        return
+    if is_file:
+        raise ParameterError(
+            f"EQUATION is a formula, and '{equation}' is a file. Read a formula from it with --file; the equation of a "
+            "model that 'sobolev fit' wrote is shown by 'sobolev export --model'."
+        )
 
 
 def _text_of(file: str) -> str:

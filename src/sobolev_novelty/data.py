@@ -9,14 +9,14 @@ Notation
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.errors import DataError, DataTypeError, SobolevError, shortened
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ MAX_KEPT_BYTES = 1 << 24
 #: Numbers that are worked on together, so that a copy of them takes little memory.
 _MAX_TOGETHER = 1 << 18
 #: Kinds of dtype that NumPy would turn into floats without a word.
-_NOT_REAL = {"c": "complex numbers", "M": "dates", "m": "durations"}
+_NOT_REAL = {"c": "complex numbers (Complex data not supported)", "M": "dates", "m": "durations"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,9 +100,9 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     refuse_dask(X, "X")
     if hasattr(X, "columns") and hasattr(X, "to_numpy"):
         names = tuple(str(column) for column in X.columns) if names is None else names
-        values = _numeric_columns(X) if hasattr(X, "iloc") else _numeric_array(X.to_numpy())
+        values = _numeric_columns(X) if hasattr(X, "iloc") else numeric_array(X.to_numpy())
     else:
-        values = _numeric_array(X)
+        values = numeric_array(X)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2:
@@ -155,10 +155,7 @@ def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
     array([1., 2., 3.])
     """
     refuse_dask(y, name)
-    values = np.asarray(y)
-    if values.dtype.kind not in "fiub":
-        values = _numeric_array(y, name)
-    values = np.asarray(values, dtype=np.float64)
+    values = numeric_array(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n_samples,):
@@ -220,6 +217,38 @@ def _spread(row: FloatArray) -> float:
     return float((finite / peak).std() * peak)
 
 
+def plain_table(X: Any) -> Any:
+    """Inputs as scikit-learn's own reader can be given them: finite numbers, a DataFrame where columns have names.
+
+    That reader takes what is masked for data, dates for numbers of nanoseconds and text for numbers, and its advice on
+    missing values is another library.
+
+    Examples
+    --------
+    >>> plain_table([[1, 2]])
+    array([[1., 2.]])
+    """
+    refuse_dask(X, "X")
+    has_names = hasattr(X, "columns") and hasattr(X, "to_numpy")
+    values = _numeric_columns(X) if has_names and hasattr(X, "iloc") else numeric_array(X)
+    if values.ndim == 0:
+        raise DataError(f"'X' must have two dimensions, samples × features. Got one {type(X).__name__}.")
+    bad = np.argwhere(~np.isfinite(values))
+    if len(bad) and values.ndim <= 2:
+        row, *columns = bad[0].tolist()
+        names = [str(name) for name in X.columns] if has_names else [f"x{k}" for k in range(values.shape[-1])]
+        where = f", column '{names[columns[0]]}'" if columns else ""
+        raise DataError(
+            f"'X' has {len(bad)} entries that are missing or infinite (NaN or inf), the first in row {row}{where}. "
+            "Drop these rows or fill them in."
+        )
+    if not has_names:
+        return values
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=list(X.columns))
+
+
 def _numeric_columns(frame: Any) -> FloatArray:
     if frame.size <= MAX_KEPT_BYTES // 8:
         whole = frame.to_numpy()  # column by column takes longer than a novelty
@@ -229,26 +258,63 @@ def _numeric_columns(frame: Any) -> FloatArray:
     for position, name in enumerate(frame.columns):
         column = frame.iloc[:, position]
         try:
-            if getattr(column.dtype, "kind", "O") in _NOT_REAL:
+            if getattr(column.dtype, "kind", "O") in _NOT_REAL or _first_text(column) is not None:
                 raise TypeError(f"{column.dtype} is not a real number")
             columns.append(np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64))
-        except (TypeError, ValueError):
+        except Exception:  # entries may be anything
             example = next((value for value in column if not isinstance(value, int | float | np.number)), None)
             raise DataError(
-                f"Column '{name}' is not numeric (for example {example!r}). Drop it or encode it as numbers."
+                f"Column '{name}' is not numeric (for example {shortened(example, 40)}). Drop it or encode it as "
+                "numbers."
             ) from None
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _numeric_array(X: Any, name: str = "X") -> FloatArray:
+def numeric_array(X: Any, name: str = "X") -> FloatArray:
+    """An array of floats; what is masked is missing."""
+    _refuse_what_is_no_array(X, name)
     try:
-        if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
+        if isinstance(X, list | tuple) and any(isinstance(part, np.ma.MaskedArray) for part in X):
+            X = np.ma.array(X)
+        if isinstance(X, np.ma.MaskedArray):
             X = np.ma.filled(X.astype(np.float64), np.nan)
         values = np.asarray(X)
         if values.dtype.kind in _NOT_REAL:
             raise DataError(f"'{name}' holds {_NOT_REAL[values.dtype.kind]}. Give real numbers.")
+        text = _first_text(values)
+        if text is not None:
+            raise DataError(
+                f"'{name}' cannot be read as numbers: it holds text (for example {shortened(text, 40)}). Give a "
+                "numeric array or DataFrame."
+            )
         return np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"'{name}' cannot be read as numbers: {error}. Give a numeric array or DataFrame.") from error
+    except SobolevError:
+        raise
+    except Exception as error:  # whatever an object of somebody else's raises when it is asked for numbers
+        kind = DataTypeError if isinstance(error, TypeError) else DataError
+        why = " ".join(f"{error}".split())[:160].rstrip(".")
+        raise kind(f"'{name}' cannot be read as numbers: {why}. Give a numeric array or DataFrame.") from error
+
+
+def _refuse_what_is_no_array(X: Any, name: str) -> None:
+    """Refuse by name what NumPy would wrap as one object."""
+    remedy = None
+    if X is None:
+        raise DataError(f"'{name}' is missing (None). Give a numeric array or DataFrame.")
+    if hasattr(X, "toarray") and hasattr(X, "tocsr"):
+        remedy = f"{name}.toarray(), for it is sparse"
+    elif isinstance(X, Mapping):
+        remedy = f"pandas.DataFrame({name})"
+    elif hasattr(X, "collect") and not hasattr(X, "__array__"):
+        remedy = f"{name}.collect(), for it holds no rows yet"
+    if remedy is not None:
+        raise DataError(f"'{name}' must be a numeric array or DataFrame. Got a {type(X).__name__}: give {remedy}.")
+
+
+def _first_text(values: Any) -> Any:
+    """The first text among the entries of an array or a column; None where there is none."""
+    if values.dtype.kind in "USO" if isinstance(values, np.ndarray) else values.dtype in ("object", "string", "str"):
+        entries = values.ravel() if isinstance(values, np.ndarray) else values
+        found = next((value for value in entries if isinstance(value, str | bytes)), None)
+        return found if found is None or isinstance(found, bytes) else str(found)  # not np.str_('a')
+    return None

@@ -11,6 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from sobolev_novelty.errors import how_to_install
+
 #: Extra -> the modules it brings.
 EXTRAS = {
     "plot": ("matplotlib",),
@@ -39,7 +41,7 @@ class Diagnosis:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        missing = {extra: _install(extra) for extra, found in self.extras.items() if None in found.values()}
+        missing = {extra: how_to_install(extra) for extra, found in self.extras.items() if None in found.values()}
         return asdict(self) | {"install": missing}
 
     def __str__(self) -> str:
@@ -52,7 +54,7 @@ class Diagnosis:
             present = ", ".join(f"{module} {version}" for module, version in found.items() if version is not None)
             absent = ", ".join(module for module, version in found.items() if version is None)
             parts = [f"✓ {present}"] if present else []
-            parts += [f"✗ {absent} missing: {_install(extra)}"] if absent else []
+            parts += [f"✗ {absent} missing: {how_to_install(extra)}"] if absent else []
             lines.append(f"[{extra}]".ljust(17) + "  ".join(parts))
         lines.append(f"OpenFOAM         {self.openfoam or 'not found; only flow simulations need it'}")
         lines.append(f"data             {self.data_words}")
@@ -106,10 +108,6 @@ def _version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def _install(extra: str) -> str:
-    return f"pip install 'sobolev-novelty[{extra}]'"
 
 
 def _openfoam() -> str | None:

@@ -33,6 +33,7 @@ from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.interval_arithmetic import POLE, Bounds, applied
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.parameters import COUNT, checked
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -124,6 +125,7 @@ class DomainCheck:
         return certain or tuple(finding.sentence for finding in self.findings[:1])
 
 
+@checked(max_boxes=COUNT)
 def check_domain(
     equation: Any, X: Any, *, names: Sequence[str] | None = None, max_boxes: int = MAX_BOXES
 ) -> DomainCheck:

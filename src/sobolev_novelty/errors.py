@@ -6,6 +6,7 @@
     ├── ParseError        (ValueError)   text that is not an expression; points at the character
     ├── ExpressionError   (ValueError)   a token sequence that is not a tree, an unknown operator or variable
     ├── DataError         (ValueError)   X, y or a file that cannot be used as given
+    │   └── DataTypeError (TypeError)    entries that NumPy cannot make numbers of
     ├── ParameterError    (ValueError)   an option outside its range
     ├── OutputError       (OSError)      a file that cannot be written; the old one is as it was
     ├── KernelError       (RuntimeError) a program the kernels refuse
@@ -53,8 +54,8 @@ def shortened(value: object, at_most: int = 160) -> str:
     ('[1, 2]', "'aaaaaaa…")
     """
     try:
-        text = repr(value)
-    except (RecursionError, ValueError):  # numbers of thousands of digits are not written
+        text = " ".join(repr(value).split())  # an array is written in lines
+    except Exception:  # numbers of thousands of digits are not written, and somebody else's object may do anything
         text = f"a {type(value).__name__}"
     return text if len(text) <= at_most else f"{text[:at_most]}…"
 
@@ -133,6 +134,10 @@ class DataError(SobolevError, ValueError):
     """Data that cannot be used as given."""
 
 
+class DataTypeError(DataError, TypeError):
+    """Data that holds something which is no number at all, where NumPy raises a TypeError."""
+
+
 class ParameterError(SobolevError, ValueError):
     """An option outside its range."""
 
@@ -201,6 +206,17 @@ def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
     return " ".join(message.split()) or type(error).__name__
 
 
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra: the package is on no index, so its name alone would find nothing.
+
+    Examples
+    --------
+    >>> how_to_install("plot")
+    "pip install '.[plot]' (in the folder of the checkout)"
+    """
+    return f"pip install '.[{extra}]' (in the folder of the checkout)"
+
+
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional dependency, or say how to install it.
 
@@ -213,5 +229,5 @@ def require(module: str, *, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(
-            f"This needs '{module}', which is not installed. Run: pip install 'sobolev-novelty[{extra}]'"
+            f"This needs '{module}', which is not installed. Run: {how_to_install(extra)}"
         ) from error

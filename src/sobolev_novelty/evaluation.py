@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, numbered_index
 from sobolev_novelty.geometry import check_order, second_order_pairs
 from sobolev_novelty.kernels import numpy_kernel
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.parameters import checked
+from sobolev_novelty.parsing import parse, parse_together
 from sobolev_novelty.peers import ACCEPTED, from_model, is_model
 
 #: Inputs spread wider than this, or less than its inverse, are :func:`is_far`: third powers leave the range of floats.
@@ -42,14 +43,36 @@ def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression
     if isinstance(source, Expression):
         return _in_columns(source, names)
     if isinstance(source, str):
-        return _parsed(source, names)
+        return _parsed([source], names)[0]
     if hasattr(source, "free_symbols") and hasattr(source, "func"):
         return _numbered(_in_one_column(from_sympy(source), names), names)
-    if isinstance(source, int | float):
-        return Expression.of(float(source))
+    if isinstance(source, int | float) and not isinstance(source, bool):
+        return Expression.of(source)
     if is_model(source):
         return _in_columns(_in_order(from_model(source), source, names), names)
     raise ParameterError(f"An equation must be {ACCEPTED}. Got {type(source).__module__}.{type(source).__qualname__}.")
+
+
+def read_together(sources: Iterable[Any], names: Sequence[str] | None) -> list[Any]:
+    """Equations or terms in which all text is read by one convention: x2 is the same column in each of them.
+
+    Text becomes expressions, in lists of terms too; everything else stays as it is.
+
+    Examples
+    --------
+    >>> read_together(["x1", ["cos(x2)", 2.0]], ["a", "b"])
+    [Expression('a'), [Expression('cos(b)'), 2.0]]
+    """
+    found = list(sources)
+    texts = [text for source in found for text in (source if type(source) is list else [source]) if type(text) is str]
+    if not texts:
+        return found
+    read = iter(_parsed(texts, names))
+
+    def taken(source: Any) -> Any:
+        return next(read) if type(source) is str else source
+
+    return [[taken(part) for part in source] if type(source) is list else taken(source) for source in found]
 
 
 def _in_columns(expression: Expression, names: Sequence[str] | None) -> Expression:
@@ -76,11 +99,12 @@ def _numbered(expression: Expression, names: Sequence[str] | None) -> Expression
     return parse(str(expression), names=names)
 
 
-def _parsed(text: str, names: Sequence[str] | None) -> Expression:
-    if names is None or tuple(names) != _UNNAMED:
-        return parse(text, names=names)
-    one = _in_one_column(parse(text), names)
-    return one if one.variables in ((), _UNNAMED) else parse(text, names=names)
+def _parsed(texts: Sequence[str], names: Sequence[str] | None) -> list[Expression]:
+    if names is not None and tuple(names) == _UNNAMED:
+        free = [parse(text) for text in texts]
+        if len({name for expression in free for name in expression.variables}) <= 1:
+            return [_in_one_column(expression, names) for expression in free]
+    return parse_together(texts, names=names)
 
 
 def _in_one_column(expression: Expression, names: Sequence[str] | None) -> Expression:
@@ -90,6 +114,7 @@ def _in_one_column(expression: Expression, names: Sequence[str] | None) -> Expre
     return expression.rename({expression.variables[0]: _UNNAMED[0]})
 
 
+@checked()
 def evaluate(expression: Any, X: Any) -> FloatArray:
     """Values of one expression at every row of ``X``; outside its domain ``nan`` or ``inf``.
 

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
-from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.errors import ExpressionError, shortened
 from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator
+from sobolev_novelty.parameters import DIGITS, checked
 
 Token = Operator | float | str
 T = TypeVar("T")
@@ -52,6 +53,8 @@ class Expression:
     _hash: int
 
     def __init__(self, tokens: Sequence[Token]) -> None:
+        if not isinstance(tokens, list | tuple):
+            raise ExpressionError(f"'tokens' must be a list of tokens in prefix order. Got {shortened(tokens)}.")
         checked = tuple([_check_token(token) for token in tokens])
         open_operands = 1
         for position, token in enumerate(checked):
@@ -196,7 +199,12 @@ class Expression:
 
     def rename(self, names: Mapping[str, str]) -> Expression:
         """Variables renamed; those not in ``names`` stay."""
-        return Expression._trusted(tuple(names.get(t, t) if isinstance(t, str) else t for t in self.tokens))
+        if not isinstance(names, Mapping):
+            raise ExpressionError(f"'names' must be a dictionary of old and new names. Got {shortened(names)}.")
+        new = {old: names.get(old, old) for old in self.variables}
+        if not all(isinstance(name, str) and name for name in new.values()):
+            raise ExpressionError(f"'names' must hold texts that are not empty. Got {shortened(new)}.")
+        return Expression._trusted(tuple([new[t] if isinstance(t, str) else t for t in self.tokens]))
 
     def with_constants(self, values: Sequence[float]) -> Expression:
         """The same form with other constants, in prefix order."""
@@ -212,6 +220,7 @@ class Expression:
             raise ExpressionError(f"The form has {n_known} constants. Got {len(values)} values.")
         return Expression._trusted(tuple(tokens)) if n_known else self
 
+    @checked(digits=DIGITS)
     def rounded(self, digits: int) -> Expression:
         """The same form with its constants rounded to significant digits.
 
@@ -293,13 +302,17 @@ def _check_token(token: object) -> Token:
             raise ExpressionError("A variable needs a name. Got an empty string.")
         return token
     if isinstance(token, int | float) and not isinstance(token, bool):
-        if not math.isfinite(token):
-            raise ExpressionError(f"A constant must be finite. Got {token}.")
-        return float(token)
+        try:
+            value = float(token)
+        except OverflowError:
+            value = math.inf
+        if not math.isfinite(value):
+            raise ExpressionError(f"A constant must be finite. Got {shortened(token)}.")
+        return value
     try:  # NumPy scalars
         value = float(token)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise ExpressionError(f"A token is an operator, a number or a name. Got {token!r}.") from None
+    except Exception:  # somebody else's object may raise anything
+        raise ExpressionError(f"A token is an operator, a number or a name. Got {shortened(token)}.") from None
     return _check_token(value)
 
 

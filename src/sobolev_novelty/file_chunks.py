@@ -60,7 +60,7 @@ class FileChunks:
         """The first chunk, with all columns; a file without rows or columns is refused."""
         table = next(iter(self.tables()), None)
         if table is None:
-            raise DataError(f"'{self.path}' has no rows. Give at least 32 rows of data.")
+            raise DataError(f"'{self.path}' has no rows of data. Give a row for each measurement.")
         check_not_empty(table, str(self.path))
         return table
 

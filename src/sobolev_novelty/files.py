@@ -17,7 +17,7 @@ from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compressi
 from sobolev_novelty.data import FloatArray, repeated
 from sobolev_novelty.errors import DataError, SobolevError, require, shortened
 from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
-from sobolev_novelty.wide_text import MANY_COLUMNS, data_lines, is_wide, read_few, read_wide
+from sobolev_novelty.wide_text import MANY_COLUMNS, coerced, data_lines, is_wide, read_few, read_wide
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class Table:
             return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
         text = self.first_text(name)
         if text is None:
-            return np.asarray(column.astype("object").to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
+            return np.asarray(coerced(column.astype("object")), dtype=np.float64)
         comma = " For a decimal comma give 'decimal'." if re.match(r"'[+-]?\d*,\d", text) else ""
         raise DataError(
             f"Column '{name}' of '{self.source}' is not numeric: {text}. Correct the entry, leave it empty, or encode "
@@ -83,14 +83,12 @@ class Table:
 
     def first_text(self, name: str) -> str | None:
         """The first entry of a column that is neither a number nor missing, and its row; None where there is none."""
-        import pandas as pd
-
         column = self.frame[name]
         if column.dtype.kind in "biuf" or not len(column):
             return None
         if column.dtype.kind in "mM":  # dates would be read as nanoseconds
             return f"{shortened(str(column.iloc[0]), 60)} in data row {self.first_row + 1}"
-        values = pd.to_numeric(column.astype("object"), errors="coerce")
+        values = coerced(column.astype("object"))
         bad = np.flatnonzero((values.isna() & column.notna()).to_numpy())
         return f"{shortened(column.iloc[bad[0]], 60)} in data row {self.first_row + bad[0] + 1}" if len(bad) else None
 
@@ -223,7 +221,7 @@ class TableFile:
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 yield
         except pd.errors.EmptyDataError:
-            raise DataError(f"'{self.name}' has no rows. Give at least 32 rows of data.") from None
+            raise DataError(f"'{self.name}' has no rows of data. Give a row for each measurement.") from None
         except pd.errors.ParserWarning:
             raise DataError(
                 f"'{self.name}' has rows with more entries than its header has names. Name every column, or correct "
@@ -314,7 +312,7 @@ def check_not_empty(table: Table, name: str) -> None:
     if len(table.columns) == 0:
         raise DataError(f"'{name}' has no columns. Give a table with at least one input.")
     if len(table) == 0:
-        raise DataError(f"'{name}' has no rows. Give at least 32 rows of data.")
+        raise DataError(f"'{name}' has no rows of data. Give a row for each measurement.")
 
 
 def _first_line(error: Exception) -> str:

@@ -11,17 +11,30 @@ import numpy as np
 
 from sobolev_novelty.batch import (
     TermNovelties,
-    check_tau,
     evaluated,
     normalised_factor,
     novelties,
     novelties_of,
 )
-from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
-from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression, derivatives, evaluate
+from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target, numeric_array
+from sobolev_novelty.errors import ParameterError, shortened
+from sobolev_novelty.evaluation import as_expression, derivatives, evaluate, read_together
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
+from sobolev_novelty.parameters import (
+    COUNT,
+    EQUATIONS,
+    FUNCTION,
+    NOTHING,
+    TREES,
+    checked,
+    checked_class,
+    is_real,
+    list_of,
+    number,
+    read,
+    whole,
+)
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.projection import TAU_ID, unit_columns
 from sobolev_novelty.scoring import base_score, choice_rank, n_distinct_rows, nmse
@@ -29,6 +42,7 @@ from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 #: Weight of the penalty in R_SN (Eq. D.1).
 SN_WEIGHT = 0.01
+RESIDUALS = list_of(number(0.0), "a list of numbers of at least 0")
 #: Points on which the corpus filter judges a formula (Appendix D.4).
 MAX_FILTER_POINTS = 200
 
@@ -107,6 +121,7 @@ def without_weakest(found: TermNovelties, tau: float = TAU_ID) -> Expression | N
     return None if weakest is None else sum_of_terms([term for i, term in enumerate(found.terms) if i != weakest])
 
 
+@checked(score=FUNCTION | NOTHING, max_deletions=whole() | NOTHING)
 @for_every_equation
 def prune(
     equation: Any,
@@ -204,7 +219,10 @@ class _Judge:
         expression = sum_of_terms(terms) if expression is None else expression
         prediction = evaluate(expression, self.sample)
         if self.score is not None:
-            given = float(self.score(self.y, prediction, expression))
+            given = self.score(self.y, prediction, expression)
+            if not is_real(given, finite=False):
+                raise ParameterError(f"'score' must return a number. Got {shortened(given)}.")
+            given = float(given)
             return _Trial(terms, expression, given, (False, given))
         error = nmse(self.y, prediction)
         score = base_score(error, expression.complexity, self.n_rows)
@@ -248,6 +266,7 @@ class Ranked:
         return self.score - self.penalty
 
 
+@checked(candidates=EQUATIONS, scores=read("one number per candidate"), weight=number(0.0))
 def rerank(
     candidates: Sequence[Any],
     X: Any,
@@ -269,18 +288,18 @@ def rerank(
     >>> [ranked.index for ranked in rerank(["x0 + sin(x0)", "x0 + cos(3*x0)"], X, [0.9, 0.898])]
     [1, 0]
     """
-    if len(candidates) != len(scores):
-        raise ParameterError(f"'scores' must have one entry per candidate: {len(candidates)}. Got {len(scores)}.")
-    if not weight >= 0.0:
-        raise ParameterError(f"'weight' must not be negative. Got {weight!r}.")
+    values = numeric_array(scores, "scores")
+    if values.shape != (len(candidates),):
+        raise ParameterError(f"'scores' must have one entry per candidate: {len(candidates)}. Got {values.size}.")
     found = novelties(candidates, X, order=order)
     ranked = [
-        Ranked(index, candidate, float(value), weight * own.penalty(tau))
-        for index, (candidate, value, own) in enumerate(zip(candidates, scores, found, strict=True))
+        Ranked(index, candidate, value, weight * own.penalty(tau))
+        for index, (candidate, value, own) in enumerate(zip(candidates, values.tolist(), found, strict=True))
     ]
     return sorted(ranked, key=lambda entry: (np.isnan(entry.score), -entry.guided_score))
 
 
+@checked_class(capacity=COUNT, min_novelty=number(0.0, 1.0, below=True), terms=TREES, residuals=RESIDUALS)
 @dataclass(slots=True)
 class TermArchive:
     """Terms whose behaviour spans as much as possible, kept within a capacity.
@@ -312,15 +331,10 @@ class TermArchive:
     terms: list[Expression] = field(default_factory=list)
     residuals: list[float] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        if self.capacity < 1:
-            raise ParameterError(f"'capacity' must be at least 1. Got {self.capacity}.")
-        if not 0.0 <= self.min_novelty < 1.0:
-            raise ParameterError(f"'min_novelty' must be at least 0 and below 1. Got {self.min_novelty!r}.")
-
     def __len__(self) -> int:
         return len(self.terms)
 
+    @checked(terms=EQUATIONS)
     def update(self, terms: Iterable[Any], X: Any) -> None:
         """Offer new terms; what is kept is chosen anew from old and new alike.
 
@@ -329,7 +343,7 @@ class TermArchive:
         """
         sample = as_sample(X)
         sample = sample.rows(np.flatnonzero(np.isfinite(sample.X).all(axis=0)))
-        offered = [as_expression(term, sample.names) for term in terms]
+        offered = [as_expression(term, sample.names) for term in read_together(terms, sample.names)]
         pool = list(dict.fromkeys([*self.terms, *offered]))
         columns, kept = _finite_factor(pool, sample, Geometry(self.order))
         order, residuals = farthest_first(columns, self.capacity, self.min_novelty)
@@ -372,6 +386,7 @@ def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0
     return order, residuals
 
 
+@checked(max_low=whole(), max_high=whole())
 def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1) -> str:
     """Words for a language model about what an equation already says, or "" when nothing is low (Appendix D.3).
 
@@ -384,14 +399,9 @@ def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau:
     >>> print(feedback("x0 + sin(x0)", X).splitlines()[0])
     These terms repeat what the other terms already express, in value and in slope:
     """
-    sample = as_sample(X)
-    check_tau(tau)
-    try:
-        found = novelties([equation], sample, order=order)[0]
-    except ValueError:
-        return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
+    found = novelties([equation], as_sample(X), order=order)[0]
     if found.status is not Status.OK:
-        return ""
+        return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
     by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable")]
     low = [i for i in by_novelty if found.nu[i] <= tau][:max_low]
     high = [i for i in reversed(by_novelty) if found.nu[i] > tau][:max_high]
@@ -421,6 +431,7 @@ class Verdict:
         return f"{'accepted' if self.accepted else 'rejected'}: {self.reason}"
 
 
+@checked(max_points=whole(MIN_ROWS))
 def accepts(
     equation: Any,
     X: Any,
@@ -445,12 +456,9 @@ def accepts(
     >>> bool(accepts("x0 + cos(3*x0)", X))
     True
     """
-    if max_points < MIN_ROWS:
-        raise ParameterError(f"'max_points' must be at least {MIN_ROWS}. Got {max_points}.")
     sample = as_sample(X)
     if sample.n_samples > max_points:
         sample = sample.rows(np.arange(max_points))
-    check_tau(tau)
     return verdict_on(novelties([equation], sample, order=order, intercept=intercept)[0], tau)
 
 

@@ -19,29 +19,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from sobolev_novelty.batch import terms_and_novelties
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.fit_quality import FitQuality
-from sobolev_novelty.geometry import (
-    MIN_ROWS,
-    MIN_WORD_ROWS,
-    Geometry,
-    Status,
-)
+from sobolev_novelty.geometry import MIN_ROWS, MIN_WORD_ROWS, Geometry, Status
 from sobolev_novelty.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.least_squares import collinearity
 from sobolev_novelty.output import write_whole
 from sobolev_novelty.own_operators import own_derivative_notes
+from sobolev_novelty.parameters import NOTHING, PATH, checked_methods
 from sobolev_novelty.projection import Residuals
 from sobolev_novelty.render.sentences import verdict
-from sobolev_novelty.report_source import (
-    SampledTerms,
-    Source,
-    null_note,
-)
+from sobolev_novelty.report_source import SampledTerms, Source, null_note
 from sobolev_novelty.resampling import Bootstrap
 from sobolev_novelty.tangent import Frame
 from sobolev_novelty.terms import Term
@@ -58,7 +51,8 @@ TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 MAX_MATRIX_TERMS = 60
 
 
-@dataclass(frozen=True, eq=False)
+@checked_methods(explain={}, to_json={"path": PATH | NOTHING}, to_html={"path": PATH | NOTHING})
+@dataclass(frozen=True, eq=False, repr=False)
 class NoveltyReport:
     """Everything the theory says about each term of one expression on one sample.
 
@@ -100,6 +94,9 @@ class NoveltyReport:
 
     def __len__(self) -> int:
         return len(self.nu)
+
+    def __repr__(self) -> str:
+        return f"NoveltyReport({terms_and_novelties(self.labels, self.nu)}, {self.n_used} of {self.n_samples} rows)"
 
     def taken_from(self, n_known: int) -> NoveltyReport:
         """The same report, of rows that were taken from a table of this length."""

@@ -16,15 +16,26 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.elementwise import Domain, Elementwise, check_elementwise, differentiated, sample_of
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import ParameterError, shortened
 from sobolev_novelty.expression import Expression, is_reserved, numbered_index
 from sobolev_novelty.function_terms import derivatives_note
 from sobolev_novelty.operators import OPERATORS, Function, Operator, enter, withdraw
+from sobolev_novelty.parameters import FLAG, FUNCTION, NOTHING, TEXT, WORD, checked, read, whole
 from sobolev_novelty.parsing.functions import FUNCTIONS
 
 _PLAIN_NAME = re.compile(r"[A-Za-z][A-Za-z_0-9]*\Z")
 
 
+@checked(
+    name=WORD,
+    function=FUNCTION,
+    arity=whole(1, 2),
+    derivative=read("a function, or one per operand, or None"),
+    domain=read("a pair of numbers, the low one first, or one per operand, or None"),
+    latex=TEXT | NOTHING,
+    sympy=FUNCTION | NOTHING,
+    replace=FLAG,
+)
 def register_operator(
     name: str,
     function: Function,
@@ -75,8 +86,6 @@ def register_operator(
     2.386294
     >>> sn.unregister_operator("ramp")
     """
-    if arity not in (1, 2):
-        raise ParameterError(f"'arity' must be 1 or 2. Got {arity!r}.")
     _check_name(name, replace=replace)
     limits, points = _limits(domain, arity), sample_of(arity, _limits(domain, arity))
     value = Elementwise(name, _callable(function, "function"), limits)
@@ -89,6 +98,7 @@ def register_operator(
     enter(row)
 
 
+@checked(name=WORD)
 def unregister_operator(name: str) -> None:
     """Take an own operator out of the table. Expressions that hold it can still be evaluated.
 
@@ -155,14 +165,14 @@ def _given_derivatives(derivative: Any, arity: int) -> tuple[Function, ...]:
 def _limits(domain: Any, arity: int) -> Domain:
     if domain is None:
         return ()
-    pairs = [domain] if arity == 1 and np.ndim(domain) == 1 else domain
     try:
+        pairs = [domain] if arity == 1 and np.ndim(domain) == 1 else domain
         limits = tuple((float(low), float(high)) for low, high in pairs)
-    except (TypeError, ValueError):
+    except Exception:  # somebody else's object may raise anything
         limits = ()
     if len(limits) != arity or not all(low < high for low, high in limits):
         shape = "(low, high)" if arity == 1 else "((low, high), (low, high))"
-        raise ParameterError(f"'domain' must be {shape} with low below high. Got {domain!r}.")
+        raise ParameterError(f"'domain' must be {shape} with low below high. Got {shortened(domain)}.")
     return limits
 
 

@@ -27,7 +27,8 @@ from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text, to_infix
 from sobolev_novelty.fitted_rows import FittedRows, weighted_spread
 from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.price.noise import Noise, known_shape
+from sobolev_novelty.parameters import TERMS, checked, instance, one_of
+from sobolev_novelty.price.noise import KNOWN_SHAPES, Noise, known_shape
 from sobolev_novelty.profile_ends import Quantity, profile_ends
 from sobolev_novelty.profiles import Estimate, Model, Scale, best_fit
 from sobolev_novelty.term_coefficients import coefficients_of
@@ -212,6 +213,7 @@ class Intervals:
         return "\n".join([self.text, f"{self.n_rows:,} rows, {known}", *lines])
 
 
+@checked(noise=one_of(*KNOWN_SHAPES) | instance("a Noise", Noise))
 def intervals(
     equation: Any,
     X: Any,
@@ -331,6 +333,7 @@ def equation_intervals(
     return found.of_terms(terms, coefficients_of(terms, whole))
 
 
+@checked(terms=TERMS)
 def term_intervals(
     terms: Sequence[Term],
     X: Any,
@@ -408,8 +411,6 @@ class _Solved:
 
     @classmethod
     def of(cls, whole: Parametrised, data: FittedRows, level: float) -> _Solved:
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"'level' must be between 0 and 1, for example 0.95. Got {level}.")
         with np.errstate(all="ignore"):
             data = data.differentiable(whole)
             scale = Scale.of(data.y, data.model(whole).evaluate(whole.theta[None])[1][0])

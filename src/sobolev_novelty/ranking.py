@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty.batch import check_tau, novelties
+from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import as_sample, as_target
-from sobolev_novelty.evaluation import as_expression, evaluate
+from sobolev_novelty.evaluation import as_expression, evaluate, read_together
 from sobolev_novelty.geometry import Status
+from sobolev_novelty.parameters import checked
 from sobolev_novelty.peers import for_every_equation, front_of, is_model
 from sobolev_novelty.peers.adapter import FrontEntry
 from sobolev_novelty.projection import TAU_ID
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+@checked()
 @for_every_equation
 def rank(model: Any, X: Any, y: Any = None, *, tau: float = TAU_ID, order: int = 1) -> pd.DataFrame:
     """Every equation that a model offers, in its own order (simplest first), with the novelty of its terms.
@@ -48,9 +50,8 @@ def rank(model: Any, X: Any, y: Any = None, *, tau: float = TAU_ID, order: int =
     """
     from sobolev_novelty.render.equation_table import EquationTable
 
-    check_tau(tau)
     sample = as_sample(X)
-    entries = [entry for one in _each(model) for entry in _entries(one, sample.names)]
+    entries = [entry for one in read_together(_each(model), sample.names) for entry in _entries(one, sample.names)]
     target = None if y is None else as_target(y, sample.n_samples)
     rows = []
     for entry, own in zip(entries, novelties([e.expression for e in entries], sample, order=order), strict=True):

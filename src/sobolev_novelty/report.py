@@ -8,35 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
-from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
+from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask, numeric_array
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
 from sobolev_novelty.fit_quality import quality_of_columns
 from sobolev_novelty.function_terms import function_terms, is_function_list
-from sobolev_novelty.geometry import (
-    Geometry,
-    Signatures,
-    Status,
-    beside_constant,
-    without_intercept,
-)
+from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.novelty_report import NoveltyReport
+from sobolev_novelty.parameters import checked
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, factor, residuals
-from sobolev_novelty.report_source import (
-    SampledTerms,
-    Target,
-    WorkedOut,
-    as_known_target,
-    candidate_scale,
-)
+from sobolev_novelty.report_source import SampledTerms, Target, WorkedOut, as_known_target, candidate_scale
 from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.verdicts import TermVerdict, verdicts_of_columns, verdicts_of_factor
 
 
+@checked()
 @for_every_equation
 def novelty(
     equation: Any,
@@ -105,7 +95,6 @@ def novelty(
     >>> novelty("x0 + cos(3*x0)", X).nu.round(3).tolist()
     [1.0, 1.0]
     """
-    check_tau(tau)
     if is_function_list(equation):
         if intercept != "term":
             raise ParameterError("'intercept' must be 'term' for terms that are functions. Got 'free'.")
@@ -171,6 +160,7 @@ def _of_dask(equation: Any, X: Any, names: Sequence[str] | None, n_bootstrap: in
     return novelty_of_dask(equation, X, names, **options)
 
 
+@checked()
 def novelty_of_arrays(
     values: Any,
     gradients: Any = None,
@@ -210,13 +200,12 @@ def novelty_of_arrays(
     )
     found = signatures_of_arrays(values, gradients, scales=scales, geometry=geometry)
     m = found.Psi.shape[1]
-    b = np.ones(m) if coefficients is None else np.asarray(coefficients, dtype=np.float64)
-    if b.shape != (m,):
-        raise ParameterError(f"'coefficients' must have one entry per term, shape ({m},). Got shape {b.shape}.")
-    texts = tuple(f"term {i}" for i in range(m)) if labels is None else tuple(str(label) for label in labels)
+    b = np.ones(m) if coefficients is None else numeric_array(coefficients, "coefficients")
+    if b.shape != (m,) or not np.isfinite(b).all():
+        raise ParameterError(f"'coefficients' must have one finite number per term, {m} in all. Got {b.tolist()}.")
+    texts = tuple(f"term {i}" for i in range(m)) if labels is None else tuple(labels)
     if len(texts) != m:
         raise ParameterError(f"'labels' must have one entry per term: {m}. Got {len(texts)}.")
-    check_tau(tau)
     dropped = {"a value or derivative is not finite": len(found.used) - found.n_used}
     result = residuals(found.Psi) if found.status is Status.OK else None
     words = () if result is None else _words_of_arrays(found, replace(geometry, intercept="free"), b, tau)
@@ -244,8 +233,6 @@ def _with_bootstrap(
     random_state: int | np.random.Generator | None,
     on_progress: OnProgress = silent,
 ) -> NoveltyReport:
-    if n_resamples < 0:
-        raise ParameterError(f"'n_bootstrap' must be at least 0. Got {n_resamples}.")
     if n_resamples == 0 or report.status is not Status.OK:
         return report
     rng = np.random.default_rng(random_state)

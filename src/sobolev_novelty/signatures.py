@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.data import FloatArray, Sample, numeric_array
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import derivatives, is_far, on_own_inputs, standardized_derivatives
 from sobolev_novelty.expression import Expression
@@ -81,7 +81,7 @@ def signatures_of_arrays(
         rows = np.concatenate([phi[:, None], grad], axis=1)
         geometry = Geometry() if geometry is None else geometry
         d = grad.shape[1]
-    factor = np.ones(d) if scales is None else np.asarray(scales, dtype=np.float64)
+    factor = np.ones(d) if scales is None else numeric_array(scales, "scales")
     if factor.shape != (d,):
         raise DataError(f"'scales' must have one entry per feature, shape ({d},). Got shape {factor.shape}.")
     if not (np.isfinite(factor) & (factor >= 0.0)).all():
@@ -95,10 +95,7 @@ def signatures_of_arrays(
 
 
 def _float_array(source: Any, name: str, *, at_least: int) -> FloatArray:
-    try:
-        array = np.asarray(source, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"'{name}' cannot be read as numbers: {error}.") from error
+    array = numeric_array(source, name)
     if array.ndim < at_least:
         raise DataError(f"'{name}' needs at least {at_least} dimensions, terms first. Got shape {array.shape}.")
     return array

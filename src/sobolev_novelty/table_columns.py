@@ -79,7 +79,11 @@ def usable_columns(
     """The columns that remain, and a note on each that does not."""
     kept = [name for name in columns if name not in unusable]
     if not kept:
-        raise DataError(f"'{table.source}' has no numeric column to use as input. Columns: {', '.join(columns)}.")
+        reasons = abridged([f"'{name}' {reason}" for name, reason in unusable.items()], "columns are like that", 4)
+        raise DataError(
+            f"'{table.source}' has no numeric column to use as input: {'; '.join(reasons)}. Correct the entry, leave "
+            "it empty, or encode the column as numbers."
+        )
     notes = [f"Column '{name}' {reason}: it is left out." for name, reason in unusable.items()]
     return kept, abridged(notes, "columns are not numeric or have no entries: they are left out.")
 

@@ -140,7 +140,7 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
             arguments=["separator"],
         )
     if not rows:
-        raise DataError(f"'{source}' is empty. Give a table with a header line and at least 32 rows.")
+        raise DataError(f"'{source}' is empty. Give a table with a header line and a row for each measurement.")
     decimal = written.decimal
     if decimal is None and _has_decimal_commas(rows[int(written.has_header) :], separator):
         decimal = ","

@@ -7,14 +7,14 @@ a numeric factor) are merged, terms that cancel are dropped, and the constant of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from sobolev_novelty.algebra.sums import MAX_SUMMANDS, sum_of_products
 from sobolev_novelty.algebra.writing import weighted_sum
-from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, format_number
+from sobolev_novelty.parameters import TERMS, TREE, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,7 @@ class AdditiveTerms:
         return tuple(term.coefficient for term in self.terms)
 
 
+@checked(expression=TREE)
 def additive_terms(expression: Expression, *, max_terms: int = MAX_SUMMANDS) -> AdditiveTerms:
     """Split an expression into the terms it is a sum of.
 
@@ -75,8 +76,6 @@ def additive_terms(expression: Expression, *, max_terms: int = MAX_SUMMANDS) -> 
     >>> [str(term) for term in additive_terms(parse("3*x0*(x1 - 2) + sin(x0) + x0*x1"))]
     ['4*(x0*x1)', '-6*(x0)', '1*(sin(x0))']
     """
-    if max_terms < 1:
-        raise ParameterError(f"'max_terms' must be at least 1. Got {max_terms}.")
     return _split(expression, max_terms)
 
 
@@ -88,7 +87,8 @@ def _split(expression: Expression, max_terms: int) -> AdditiveTerms:
     return AdditiveTerms(tuple(terms), whole.undistributed)
 
 
-def sum_of_terms(terms: Iterable[Term]) -> Expression:
+@checked(terms=TERMS)
+def sum_of_terms(terms: Sequence[Term]) -> Expression:
     """The expression that the terms add up to, as short as the operators allow.
 
     Examples

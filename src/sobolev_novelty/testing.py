@@ -61,7 +61,7 @@ def engine_checks() -> tuple[tuple[str, Check], ...]:
 
 
 def check_is_an_engine(engine: Engine[Any], max_evaluations: int) -> None:
-    """It derives from Engine and has a ``guidance`` parameter that may be None."""
+    """It derives from Engine and has a ``guidance`` parameter: "default" (follow the regressor), a signal, or None."""
     _require(isinstance(engine, Engine), f"An engine derives from Engine. Got {type(engine).__name__}.")
     _require("guidance" in engine.get_params(deep=False), "An engine has a constructor argument 'guidance'.")
 

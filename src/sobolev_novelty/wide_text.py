@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
@@ -21,6 +22,32 @@ MAX_TEXT_COLUMNS = 50
 #: Entries that are read together: the parser takes some 50 bytes for each.
 BLOCK = 100_000
 _LIKE_ASCII = ("utf-8", "utf-8-sig", "cp1252", "latin-1", "ascii")
+
+
+def coerced(column: pd.Series[Any]) -> pd.Series[float]:
+    """Entries as numbers, ``nan`` where they are none; a whole number beyond what floats hold is infinite.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> coerced(pd.Series(["1", "x", "9" * 400])).tolist()
+    [1.0, nan, inf]
+    """
+    import pandas as pd
+
+    try:
+        return pd.to_numeric(column, errors="coerce")
+    except OverflowError:  # of pandas, which reads them as whole numbers first
+        return column.map(_float).astype(np.float64)
+
+
+def _float(entry: Any) -> float:
+    try:
+        return float(entry)
+    except OverflowError:
+        return math.inf if entry > 0 else -math.inf
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def is_wide(layout: TextLayout) -> bool:
@@ -100,8 +127,6 @@ def _entries(lines: list[bytes], layout: TextLayout, left_out: Collection[int]) 
 
 def _text_columns(entries: pd.Series[Any], layout: TextLayout) -> set[int]:
     """Columns in which an entry is neither missing nor a number."""
-    import pandas as pd
-
     plain = entries.astype(str).str.strip().str.replace(layout.decimal, ".", regex=False)
-    is_text = (pd.to_numeric(plain, errors="coerce").isna() & entries.notna()).to_numpy()
+    is_text = (coerced(plain).isna() & entries.notna()).to_numpy()
     return set((np.flatnonzero(is_text) % len(layout.names)).tolist())

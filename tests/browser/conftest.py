@@ -18,7 +18,7 @@ from sobolev_novelty.app.workspace import Workspace
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """One Chromium for all tests."""
-    words = "browser tests need Playwright: pip install 'sobolev-novelty[browser]'"
+    words = "browser tests need Playwright: pip install '.[browser]'"
     playwright = pytest.importorskip("playwright.sync_api", reason=words)
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:

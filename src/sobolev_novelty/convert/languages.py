@@ -17,6 +17,7 @@ from sobolev_novelty.convert.symbolic import to_sympy
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.parameters import DIGITS, NOTHING, TREE, WORD, checked
 
 #: Excel refuses longer formulas.
 _MAX_EXCEL = 8192
@@ -62,6 +63,7 @@ _C_WORDS = frozenset(
 _NOT_FUNCTIONS = _JULIA_WORDS | _C_WORDS | frozenset(keyword.kwlist)
 
 
+@checked(expression=TREE, language=WORD, function_name=WORD, precision=DIGITS | NOTHING)
 def export(
     expression: Expression,
     language: str,
@@ -99,8 +101,6 @@ def export(
     if function_name in _NOT_FUNCTIONS:
         raise ParameterError(f"'function_name' is a word of its own in some language. Got {function_name!r}.")
     if precision is not None:
-        if not 1 <= precision <= 17:
-            raise ParameterError(f"'precision' must be from 1 to 17 digits. Got {precision}.")
         expression = expression.rounded(precision)
     return LANGUAGES[language](expression, names, function_name)
 

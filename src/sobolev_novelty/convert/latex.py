@@ -6,8 +6,10 @@ import re
 from collections.abc import Sequence
 
 from sobolev_novelty.digits import DEFAULT_DIGITS, number_text
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, format_number, numbered_index
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.parameters import DIGITS, NOTHING, TREE, checked, list_of, number
 
 # How tightly a piece of LaTeX holds together. An operand looser than its place wants goes between brackets.
 _SUM, _PRODUCT, _SIGNED, _FRACTION, _POWER, _CLOSED = range(1, 7)
@@ -40,6 +42,11 @@ _SPECIAL = {
 _Piece = tuple[str, int]
 
 
+@checked(
+    expression=TREE,
+    precision=DIGITS | NOTHING,
+    half_widths=list_of(number(0.0) | NOTHING, "one number or None per constant") | NOTHING,
+)
 def to_latex(
     expression: Expression,
     precision: int | None = DEFAULT_DIGITS,
@@ -63,7 +70,10 @@ def to_latex(
     >>> to_latex(parse("(x0 + x1)**2/sqrt(omega_0) - 1.5e-7*x0"))
     '\\frac{\\left(x_{0} + x_{1}\\right)^{2}}{\\sqrt{\\omega_{0}}} - 1.5 \\times 10^{-7} \\, x_{0}'
     """
-    known = list(half_widths or [None] * len(expression.constants))  # the fold comes from the end
+    n = len(expression.constants)
+    known = [None] * n if half_widths is None else list(half_widths)  # the fold comes from the end
+    if len(known) != n:
+        raise ParameterError(f"'half_widths' must have one entry per constant, {n} in all. Got {len(known)}.")
 
     def leaf(token: float | str) -> _Piece:
         if isinstance(token, str):

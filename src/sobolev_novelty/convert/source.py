@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression, numbered_index
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.parameters import DIFFERENT_NAMES, TREE, WORD, check, checked
 
 #: Deeper text is cut into statements: compilers bound how deeply brackets may nest.
 MAX_NESTING = 20
@@ -76,6 +77,7 @@ def _interpreted(expression: Expression, columns: Mapping[str, npt.NDArray[np.fl
         return expression.fold(leaf, lambda op, args: op.value(*args))
 
 
+@checked(expression=TREE)
 def to_numpy(expression: Expression, names: Sequence[str] | None = None) -> NumpyFunction:
     """A callable ``f(X)``; column ``k`` of X is ``names[k]``.
 
@@ -112,6 +114,7 @@ def to_numpy_source(expression: Expression, function_name: str = "f", names: Seq
     return f"import numpy as np\n\n\ndef {function_name}(X):\n{head}{body}    return np.zeros(len(X)) + {value}"
 
 
+@checked(expression=TREE, function_name=WORD)
 def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str] | None = None) -> str:
     """C++ source of ``double f(const double* x)``, where ``x[k]`` is the variable ``names[k]``.
 
@@ -137,12 +140,15 @@ def to_cpp(expression: Expression, function_name: str = "f", names: Sequence[str
 def columns_of(expression: Expression, names: Sequence[str] | None) -> tuple[str, ...]:
     """The names of all columns; without ``names`` the variables must be ``x0, x1, …``."""
     used = expression.variables
-    if names is None:
+    if names is not None:
+        check("names", names, DIFFERENT_NAMES)
+    else:
         indices = [numbered_index(name) if name.startswith("x") and "_" not in name else None for name in used]
         odd = [name for name, index in zip(used, indices, strict=True) if index is None]
         if odd:
             raise ExpressionError(
-                f"'{odd[0]}' does not say which column it is. Give 'names' in the order of the columns."
+                f"'{odd[0]}' does not say which column it is. Give 'names' in the order of the columns.",
+                arguments=["names"],
             )
         return tuple(f"x{k}" for k in range(1 + max((index for index in indices if index is not None), default=-1)))
     missing = [name for name in used if name not in names]

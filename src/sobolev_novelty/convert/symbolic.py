@@ -13,12 +13,14 @@ from sobolev_novelty.algebra.numbers import repeating_fraction
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression, Nested
 from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.parameters import FLAG, TREE, checked
 
 #: A constant subtree beyond this magnitude becomes its value, as doubles have it: SymPy's numbers have no bound, its
 #: patience has.
 _LARGEST_EVALUATED = 1e100
 
 
+@checked(expression=TREE, evaluate=FLAG)
 def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
     """The expression as a SymPy object.
 
@@ -96,7 +98,7 @@ def from_sympy(obj: Any) -> Expression:
         hint = " Use parse for text." if isinstance(obj, str) else ""
         raise ExpressionError(f"from_sympy takes a SymPy expression. Got {type(obj).__name__}.{hint}")
     if isinstance(obj, int | float):
-        return Expression((float(obj),))
+        return Expression((obj,))
     try:
         return Expression.from_nested(_walk(obj))
     except RecursionError:

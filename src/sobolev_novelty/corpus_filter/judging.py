@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.batch import TermNovelties, check_tau, novelties_of
+from sobolev_novelty.batch import TermNovelties, novelties_of
 from sobolev_novelty.corpus_filter.inputs import Inputs
 from sobolev_novelty.data import Sample
 from sobolev_novelty.errors import KernelError, ParseError, SobolevError
 from sobolev_novelty.expression import Expression, natural_order
 from sobolev_novelty.geometry import Geometry, Status
 from sobolev_novelty.guidance import Verdict, verdict_on
+from sobolev_novelty.parameters import SHARE, check
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.terms import additive_terms
@@ -96,7 +97,7 @@ class FormulaJudge:
     _samples: Any = field(init=False)
 
     def __post_init__(self) -> None:
-        check_tau(self.tau)
+        check("tau", self.tau, SHARE)
         self._samples = lru_cache(maxsize=1024)(self.inputs.sample)
         table = self.inputs.table
         names = table.names if table is not None else ()

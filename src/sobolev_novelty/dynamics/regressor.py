@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.data import FloatArray, numeric_array
 from sobolev_novelty.digits import number_text
 from sobolev_novelty.dynamics.choice import SystemChoice
 from sobolev_novelty.dynamics.differentiation import METHODS, Differentiator, SmoothCurve, smooth
@@ -23,6 +23,18 @@ from sobolev_novelty.dynamics.trajectories import Trajectory, as_trajectories, s
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression, short_text
+from sobolev_novelty.parameters import (
+    FLAG,
+    FUNCTION,
+    NOTHING,
+    WORD,
+    Kind,
+    check_stored,
+    declared,
+    instance,
+    one_of,
+    read,
+)
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.regressor import SymbolicRegressor
@@ -82,6 +94,27 @@ class TrajectoryCheck:
         return f"NOT FOLLOWED{until}, misfit {misfit} of the spread."
 
 
+STATES = read("a numeric table with one column per state, or a list of such tables")
+START = read("one finite number per state")
+TABLES: dict[str, dict[str, Kind]] = {
+    **{name: {"X": STATES} for name in ("fit", "predict", "check", "score")},
+    **{name: {"x0": START} for name in ("integrate", "solve")},
+    "novelty_report": {"state": WORD},
+    "save": {},
+    "load": {},
+}
+
+
+@declared(
+    TABLES,
+    regressor=instance("a SymbolicRegressor", SymbolicRegressor) | NOTHING,
+    derivative=one_of(*METHODS) | FUNCTION,
+    select=one_of(*SELECTIONS),
+    refine=FLAG,
+    time=WORD,
+    trajectory=WORD | NOTHING,
+    with_time=FLAG,
+)
 class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
     """Find the equations of motion behind trajectories: one rate of change per state.
 
@@ -169,8 +202,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         t : array of shape (n_points,), float, or list of them, optional
             Times, or the step between rows; not needed for DataFrames with a column of time.
         """
-        if self.select not in SELECTIONS:
-            raise ParameterError(f"'select' must be one of {', '.join(SELECTIONS)}. Got {self.select!r}.")
+        check_stored(self)
         trajectories, self.notes_ = as_trajectories(X, t, time=self.time, trajectory=self.trajectory)
         self.states_ = trajectories[0].names
         if self.with_time and self.time in self.states_:
@@ -214,7 +246,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
     def solve(self, t: Any, x0: Any) -> Solution:
         """As :meth:`integrate`, with the time and the reason where the integration broke off."""
         check_is_fitted(self)
-        times, start = np.asarray(t, dtype=np.float64), np.asarray(x0, dtype=np.float64).reshape(-1)
+        times, start = numeric_array(t, "t"), numeric_array(x0, "x0").reshape(-1)
         if times.ndim != 1 or len(times) < 2 or not (np.diff(times) > 0.0).all():
             raise DataError("'t' must be at least two increasing times.")
         if start.shape != (len(self.states_),) or not np.isfinite(start).all():

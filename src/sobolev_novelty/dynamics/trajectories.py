@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray, as_sample
+from sobolev_novelty.data import FloatArray, as_sample, numeric_array
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.parameters import POSITIVE, check
 
 #: Fewer points do not determine a derivative.
 MIN_POINTS = 8
@@ -101,13 +102,15 @@ def _one(table: Any, t: Any, time: str, where: str) -> tuple[Trajectory, int]:
                 f"{', '.join(map(str, table.columns))}.",
                 arguments=("time",),
             )
-        t = table[time].to_numpy(dtype=np.float64)
+        t = numeric_array(table[time], time)
         table = table.drop(columns=[time])
     sample = as_sample(table)
     x = sample.X.T
     if t is None:
         raise DataError("'t' is missing: give the times of the rows, or the step between them.")
-    times = np.asarray(t, dtype=np.float64)
+    times = numeric_array(t, "t")
+    if times.ndim == 0:
+        check("t", times.item(), POSITIVE)
     times = np.asarray(np.arange(len(x)) * float(times) if times.ndim == 0 else times.reshape(-1), dtype=np.float64)
     if len(times) != len(x):
         raise DataError(f"'t' must have one value per row, {len(x)}. Got {len(times)}.")

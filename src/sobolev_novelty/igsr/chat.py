@@ -31,6 +31,7 @@ from sobolev_novelty.expression import Expression
 from sobolev_novelty.igsr.grammar import gbnf, json_schema
 from sobolev_novelty.igsr.guesses import model_guesses
 from sobolev_novelty.igsr.protocol import Answer, Question
+from sobolev_novelty.parameters import COUNT, SECONDS, TEXT, WORD, checked_class, list_of, number, one_of, whole
 from sobolev_novelty.search.engine import Problem
 
 logger = logging.getLogger(__name__)
@@ -52,6 +53,19 @@ N_GUESS_CALLS = 3
 _STRUCTURES = ("grammar", "json_schema", "none")
 
 
+@checked_class(
+    base_url=TEXT,
+    model=WORD,
+    temperature=number(0.0),
+    n_terms=COUNT,
+    max_answer_tokens=COUNT,
+    timeout=SECONDS,
+    max_retries=whole(),
+    concurrency=COUNT,
+    structured=one_of("auto", *_STRUCTURES),
+    n_guess_calls=COUNT,
+    refused=list_of(TEXT, "a list of texts"),
+)
 @dataclass(frozen=True, slots=True)
 class ChatProposer:
     """A language model behind an OpenAI-compatible endpoint.
@@ -104,13 +118,6 @@ class ChatProposer:
             raise ParameterError("'base_url' must be an address such as http://127.0.0.1:8080/v1.")
         if url.username or url.password or url.query or url.fragment:
             raise ParameterError(f"'base_url' must not hold a key or a password. Set the environment variable {KEY}.")
-        if not self.model:
-            raise ParameterError("'model' must be the name by which the endpoint knows the model. Got an empty one.")
-        if self.structured not in ("auto", *_STRUCTURES):
-            raise ParameterError(f"'structured' must be auto, {', '.join(_STRUCTURES)}. Got {self.structured!r}.")
-        for name in ("n_terms", "max_answer_tokens", "timeout", "concurrency", "n_guess_calls"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"'{name}' must be positive. Got {getattr(self, name)!r}.")
 
     def ask(self, question: Question) -> Answer:
         """One call, with retries; the answer says what happened."""

@@ -26,18 +26,40 @@ import numpy as np
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.algebra.writing import ONE, Writer, chained
 from sobolev_novelty.data import Sample
-from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.igsr.additive import Additive, Parts
 from sobolev_novelty.igsr.answers import Reading, read_answer
 from sobolev_novelty.igsr.feedback import FEEDBACK, Parent
 from sobolev_novelty.igsr.ledger import Ledger, Limits
 from sobolev_novelty.igsr.prompts import SYSTEM, VERSION, Subject, question_text, subject
-from sobolev_novelty.igsr.protocol import Answer, Proposer, Question
+from sobolev_novelty.igsr.protocol import PROPOSER, Answer, Proposer, Question
 from sobolev_novelty.igsr.sampler import GrammarSampler
 from sobolev_novelty.igsr.tree import Node, backpropagate, select
+from sobolev_novelty.parameters import (
+    COUNT,
+    FLAG,
+    NOTHING,
+    POSITIVE,
+    TEXT,
+    check_stored,
+    declared,
+    dictionary,
+    instance,
+    number,
+    one_of,
+    whole,
+)
 from sobolev_novelty.scoring import base_score
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State, UserTerms
+from sobolev_novelty.search.engine import (
+    GUIDANCE,
+    Candidate,
+    Engine,
+    Guidance,
+    Problem,
+    SobolevGuidance,
+    State,
+    UserTerms,
+)
 from sobolev_novelty.search.forms import free_constants, split_form
 
 #: Rows of the fixed training sample on which novelty is diagnosed.
@@ -83,6 +105,20 @@ class SetState(State):
     stopped: str = ""
 
 
+@declared(
+    proposer=PROPOSER | NOTHING,
+    guidance=GUIDANCE,
+    influence=FLAG,
+    limits=instance("a Limits", Limits) | NOTHING,
+    names=one_of("given", "anonymous"),
+    descriptions=dictionary(TEXT, TEXT, "a dictionary of columns and what they mean") | NOTHING,
+    n_terms=COUNT | NOTHING,
+    n_starts=COUNT,
+    min_influence=number(0.0),
+    exploration=number(0.0),
+    widening=POSITIVE,
+    n_rows_shown=whole(),
+)
 class IGSR(Engine[SetState]):
     """Influence-guided search over sets of terms that a language model, or the grammar sampler, offers.
 
@@ -90,7 +126,8 @@ class IGSR(Engine[SetState]):
     ----------
     proposer : Proposer, optional
         Who offers terms; by default :class:`~sobolev_novelty.igsr.sampler.GrammarSampler`, which needs no model.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Whether the proposer is told which terms repeat others, and by which threshold.
     influence : bool
         Whether it is told more about influence than the prompt says anyway: pairs, and what hardly matters.
@@ -126,7 +163,7 @@ class IGSR(Engine[SetState]):
         self,
         proposer: Proposer | None = None,
         *,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
         influence: bool = False,
         limits: Limits | None = None,
         names: Literal["given", "anonymous"] = "given",
@@ -156,17 +193,12 @@ class IGSR(Engine[SetState]):
     @property
     def feedback_kind(self) -> str:
         """The name of what the proposer is told, in :data:`~sobolev_novelty.igsr.feedback.FEEDBACK`."""
-        kinds = [name for name, on in (("novelty", self.guidance is not None), ("influence", self.influence)) if on]
+        kinds = [name for name, on in (("novelty", self.signal is not None), ("influence", self.influence)) if on]
         return "+".join(kinds) or "none"
 
     def start(self, problem: Problem, rng: np.random.Generator) -> SetState:
         """The state before the first round."""
-        if self.names not in ("given", "anonymous"):
-            raise ParameterError(f"'names' must be 'given' or 'anonymous'. Got {self.names!r}.")
-        for name in ("n_terms", "max_terms", "n_starts"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"'{name}' must be at least 1. Got {value}.")
+        check_stored(self)
         parts = Parts.of(problem, rng)
         user = problem.user
         hidden = {name: f"x{k}" for k, name in enumerate(problem.sample.names)}
@@ -244,9 +276,9 @@ class IGSR(Engine[SetState]):
             None if whole is None else state.shown.written(whole),
             state.diagnosed,
             fitted,
-            self.guidance or SobolevGuidance(),
+            self.signal or SobolevGuidance(),
         )
-        if self.guidance is not None and whole is not None:
+        if self.signal is not None and whole is not None:
             state.n_novelty_calls += 1
         best = [(known.r2, self._shown_model(state, known)) for known in state.best]
         text = question_text(

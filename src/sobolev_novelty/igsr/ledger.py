@@ -9,6 +9,7 @@ from typing import Any
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.igsr.answers import Reading
 from sobolev_novelty.igsr.protocol import Answer, Question
+from sobolev_novelty.parameters import COUNT, NOTHING, POSITIVE, checked_class, list_of, number
 
 #: Tokens per character assumed until an endpoint has counted some: formulas have short tokens.
 TOKENS_PER_CHARACTER = 0.5
@@ -16,6 +17,12 @@ TOKENS_PER_CHARACTER = 0.5
 MARGIN = 1.1
 
 
+@checked_class(
+    calls=COUNT | NOTHING,
+    tokens=COUNT | NOTHING,
+    cost=POSITIVE | NOTHING,
+    prices=list_of(number(0.0), "two numbers of at least 0", at_least=2, at_most=2) | NOTHING,
+)
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a run may use of its proposer.
@@ -41,10 +48,6 @@ class Limits:
     prices: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("calls", "tokens", "cost"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ParameterError(f"'{name}' must be positive, or None for no limit. Got {value!r}.")
         if self.cost is not None and self.prices is None:
             raise ParameterError("'cost' needs 'prices': of a million tokens of prompts and of answers.")
 

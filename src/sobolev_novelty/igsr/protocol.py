@@ -8,6 +8,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from sobolev_novelty.parameters import Kind
+
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -122,3 +124,10 @@ class Proposer(Protocol):
 
     def ask(self, question: Question) -> Answer:
         """One call. Failures are in the answer; waits ``question.seconds`` at most."""
+
+
+#: A proposer as an argument. Not by ``isinstance``: a transcript's properties read its file.
+PROPOSER = Kind(
+    "a proposer of terms such as ChatProposer",
+    lambda v: callable(getattr(v, "ask", None)) and not isinstance(v, type),
+)

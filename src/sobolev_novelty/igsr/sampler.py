@@ -15,6 +15,7 @@ import numpy as np
 from sobolev_novelty.expression import format_name
 from sobolev_novelty.igsr.answers import read_answer
 from sobolev_novelty.igsr.protocol import Answer, Question, Vocabulary
+from sobolev_novelty.parameters import COUNT, WORD, checked_class, number
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ _TRIES = 12
 _USUAL = frozenset({"add", "sub", "mul", "div", "square", "cube", "sqrt", "inv", "exp"})
 
 
+@checked_class(concurrency=COUNT, n_terms=COUNT, model=WORD, temperature=number(0.0), max_answer_tokens=COUNT)
 @dataclass(frozen=True, slots=True)
 class GrammarSampler:
     """Draws terms from a grammar; the proposer of ``engine="igsr"`` unless another one is given.

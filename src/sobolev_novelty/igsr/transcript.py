@@ -19,7 +19,8 @@ from sobolev_novelty.errors import DataError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.igsr.answers import read_answer
 from sobolev_novelty.igsr.guesses import model_guesses
-from sobolev_novelty.igsr.protocol import Answer, Proposer, Question
+from sobolev_novelty.igsr.protocol import PROPOSER, Answer, Proposer, Question
+from sobolev_novelty.parameters import NOTHING, checked_class
 from sobolev_novelty.search.engine import Problem
 
 FORMAT = "sobolev-novelty transcript"
@@ -27,6 +28,7 @@ FORMAT = "sobolev-novelty transcript"
 _HEAD = json.dumps({"format": FORMAT})[:-1]
 
 
+@checked_class(proposer=PROPOSER | NOTHING)
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """Answers from a file, and from another proposer where the file has none.

@@ -13,16 +13,27 @@ Equations arrive from files, web forms and language models. They are read by a g
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from sobolev_novelty.errors import ParameterError, ParseError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.parameters import checked, instance, one_of, read
 from sobolev_novelty.parsing.functions import DIALECTS
 from sobolev_novelty.parsing.machine import DEFAULT_LIMITS, Machine, ParseLimits
-from sobolev_novelty.parsing.variables import CONVENTIONS, resolve
+from sobolev_novelty.parsing.variables import CONVENTIONS, Mention, resolve
 
-__all__ = ["DEFAULT_LIMITS", "ParseLimits", "parse"]
+__all__ = ["DEFAULT_LIMITS", "ParseLimits", "parse", "parse_together"]
+
+#: Between formulas that are read together, where an error shows them.
+_BETWEEN = "; "
 
 
+@checked(
+    text=read("text"),
+    variables=one_of(*CONVENTIONS),
+    dialect=one_of(*DIALECTS),
+    limits=instance("ParseLimits", ParseLimits),
+)
 def parse(
     text: str,
     *,
@@ -79,29 +90,46 @@ def parse(
     """
     if not isinstance(text, str):
         raise ParseError(f"An expression is text. Got {type(text).__name__}; for SymPy objects use from_sympy.")
-    if variables not in CONVENTIONS:
-        raise ParameterError(f"'variables' must be one of {', '.join(CONVENTIONS)}. Got {variables!r}.")
-    if dialect not in DIALECTS:
-        raise ParameterError(f"'dialect' must be one of {', '.join(DIALECTS)}. Got {dialect!r}.")
-    known = _checked_names(names)
-    machine = Machine(text, frozenset(known or ()), DIALECTS[dialect], limits)
-    root = machine.run()
     convention = "x0 or names" if dialect != "plain" and variables == "auto" else variables
-    expression = Expression.from_nested(root, resolve(machine.mentions, known, convention, text))
-    if len(expression) > limits.max_nodes:
-        raise ParseError(f"The expression has {len(expression)} nodes; more than {limits.max_nodes} are refused.", text)
-    return expression
+    return _read([text], _checked_names(names), convention, dialect, limits)[0]
+
+
+def parse_together(texts: Sequence[str], *, names: Sequence[str] | None = None) -> list[Expression]:
+    """Several formulas in which a variable is the same column: what numbers count from is said once, by all of them.
+
+    Examples
+    --------
+    >>> parse_together(["x1", "cos(x2)"], names=["mass", "speed"])
+    [Expression('mass'), Expression('cos(speed)')]
+    """
+    return _read(texts, _checked_names(names), "auto", "plain", DEFAULT_LIMITS)
+
+
+def _read(
+    texts: Sequence[str], known: tuple[str, ...] | None, convention: str, dialect: str, limits: ParseLimits
+) -> list[Expression]:
+    machines = [Machine(text, frozenset(known or ()), DIALECTS[dialect], limits) for text in texts]
+    roots = [machine.run() for machine in machines]
+    mentions: dict[str, Mention] = {}
+    start = 0
+    for text, machine in zip(texts, machines, strict=True):
+        for key, mention in machine.mentions.items():
+            mentions.setdefault(key, replace(mention, position=start + mention.position))
+        start += len(text) + len(_BETWEEN)
+    renamed = resolve(mentions, known, convention, _BETWEEN.join(texts))
+    found = [Expression.from_nested(root, renamed) for root in roots]
+    for text, expression in zip(texts, found, strict=True):
+        if len(expression) > limits.max_nodes:
+            raise ParseError(
+                f"The expression has {len(expression)} nodes; more than {limits.max_nodes} are refused.", text
+            )
+    return found
 
 
 def _checked_names(names: Sequence[str] | None) -> tuple[str, ...] | None:
     if names is None:
         return None
-    if isinstance(names, str):
-        raise ParameterError(f"'names' must be a sequence of names. Got the text {names!r}; write [{names!r}].")
     known = tuple(names)
-    wrong = [name for name in known if not isinstance(name, str) or not name]
-    if wrong:
-        raise ParameterError(f"'names' must hold non-empty text. Got {wrong[0]!r}.")
     if len(set(known)) < len(known):
         twice = next(name for k, name in enumerate(known) if name in known[:k])
         raise ParameterError(f"'names' must differ. Got {twice!r} twice.")

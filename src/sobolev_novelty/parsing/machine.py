@@ -25,7 +25,8 @@ class ParseLimits:
     max_length : int
         Characters of the text.
     max_depth : int
-        Operators and brackets that wait for their operands at once; chains such as ``a + b + c`` wait for nothing.
+        Operators that wait for their operands at once, and brackets that are open; chains such as ``a + b + c`` wait
+        for nothing. Each has its own count: printing puts a bracket around what an operator waits for.
     max_nodes : int
         Nodes of the expression.
     max_digits : int
@@ -86,8 +87,8 @@ class Machine:
     """Reads one text. ``run`` returns the tree in nested form; ``mentions`` then holds its variables."""
 
     __slots__ = (
-        "_dialect", "_limits", "_literal_at", "_n_nodes", "_names", "_operands", "_text", "_waiting", "_wants_operand",
-        "mentions",
+        "_dialect", "_limits", "_literal_at", "_n_nodes", "_n_open", "_names", "_operands", "_text", "_waiting",
+        "_wants_operand", "mentions",
     )  # fmt: skip
 
     def __init__(self, text: str, names: frozenset[str], dialect: Mapping[str, Function], limits: ParseLimits) -> None:
@@ -101,6 +102,7 @@ class Machine:
         self._wants_operand = True
         self._literal_at = -1  # height of the operand stack at which a bare number literal lies
         self._n_nodes = 0
+        self._n_open = 0  # brackets, those of functions too
 
     def run(self) -> Nested:
         """Read the whole text."""
@@ -286,7 +288,9 @@ class Machine:
         self._wants_operand = True
 
     def _wait(self, entry: _Waiting) -> None:
-        if len(self._waiting) > self._limits.max_depth:
+        is_bracket = entry[0] == 0
+        self._n_open += is_bracket
+        if max(self._n_open, len(self._waiting) - self._n_open) > self._limits.max_depth:
             self._fail(f"The expression is nested more than {self._limits.max_depth} deep.", entry[2])
         self._waiting.append(entry)
 
@@ -304,6 +308,7 @@ class Machine:
         if opened < 0:
             self._fail("This ')' has no matching '('.", start)
         self._waiting.pop()
+        self._n_open -= 1
         self._literal_at = -1
         if not isinstance(function, Function):
             return

@@ -22,6 +22,8 @@ from sobolev_novelty.errors import ParameterError
 #: Kinds by name, with the power of the value that the standard deviation goes with; that of ``power`` is found.
 POWERS = {"constant": 0.0, "relative": 1.0, "counts": 0.5, "power": math.nan}
 KINDS = ("auto", *POWERS)
+#: Those whose power is known.
+KNOWN_SHAPES = tuple(name for name, power in POWERS.items() if not math.isnan(power))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,6 @@ def known_shape(noise: str, y: FloatArray) -> Noise:
     >>> known_shape("relative", np.array([2.0, 4.0])).power
     1.0
     """
-    known = [name for name, power in POWERS.items() if not math.isnan(power)]
-    if noise not in known:
-        raise ParameterError(f"'noise' must be one of {', '.join(known)}, or a Noise. Got {noise!r}.")
+    if noise not in KNOWN_SHAPES:
+        raise ParameterError(f"'noise' must be one of {', '.join(KNOWN_SHAPES)}, or a Noise. Got {noise!r}.")
     return Noise.of(POWERS[noise], y)

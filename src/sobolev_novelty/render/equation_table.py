@@ -26,8 +26,8 @@ class EquationTable(pd.DataFrame):
     --------
     >>> x = Expression.of("x0")
     >>> EquationTable({"loss": [0.123456], "expression": [Expression.of("mul", 2.3456789, x)], "chosen": [True]})
-         loss expression chosen
-    0  0.1235   2.346*x0      ▶
+         loss  expression chosen
+    0  0.1235  2.346*x0        ▶
     """
 
     @property
@@ -35,7 +35,9 @@ class EquationTable(pd.DataFrame):
         return EquationTable
 
     def __repr__(self) -> str:
-        return super().__repr__() if len(self) > _MAX_ROWS or not len(self) else shown(self).to_string()
+        if len(self) > _MAX_ROWS or not len(self):
+            return super().__repr__()
+        return "\n".join(line.rstrip() for line in _aligned(self).to_string().splitlines())
 
     def _repr_html_(self) -> str:
         return table_html(self)
@@ -46,11 +48,22 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({name: [_text(value) for value in table[name]] for name in table.columns}, index=table.index)
 
 
+def _aligned(table: pd.DataFrame) -> pd.DataFrame:
+    """The table as text, words and their heads to the left, numbers and theirs to the right."""
+    texts = shown(table)
+    for name in texts.columns:
+        if any(isinstance(value, Expression | str) for value in table[name]):
+            width = max(map(len, [str(name), *texts[name]]))
+            texts[name] = [text.ljust(width) for text in texts[name]]
+            texts = texts.rename(columns={name: str(name).ljust(width)})
+    return texts
+
+
 def table_html(table: pd.DataFrame) -> str:
     """The table for a notebook; the chosen row in bold."""
     texts = shown(table)
     is_chosen = list(table["chosen"]) if "chosen" in table.columns else [False] * len(table)
-    head = "".join(f"<th>{html.escape(str(name))}</th>" for name in texts.columns)
+    head = "".join(f'<th style="text-align:left">{html.escape(str(name))}</th>' for name in texts.columns)
     rows = []
     for picked, row in zip(is_chosen, texts.itertuples(index=True), strict=True):
         cells = "".join(f'<td style="text-align:left">{html.escape(str(cell))}</td>' for cell in row[1:])

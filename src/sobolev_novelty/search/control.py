@@ -246,7 +246,7 @@ def _directions(monotone: Any, names: Sequence[str]) -> dict[str, float]:
     for name, direction in _mapping("monotone", monotone, '{"x0": "increasing"}').items():
         if name not in names:
             raise ParameterError(f"'monotone' names '{name}', which is not a column. Known: {', '.join(names)}.")
-        if direction not in DIRECTIONS:
+        if not isinstance(direction, str) or direction not in DIRECTIONS:
             raise ParameterError(f"'monotone' must be 'increasing' or 'decreasing' for '{name}'. Got {direction!r}.")
         found[str(name)] = DIRECTIONS[direction]
     return found

@@ -27,6 +27,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.operators import Operator
+from sobolev_novelty.parameters import FLAG, NOTHING, TEXT, UNITS, checked
 from sobolev_novelty.terms import additive_terms
 
 Dimension = tuple[Fraction, ...]
@@ -318,6 +319,7 @@ def _power(operands: Sequence[_Part], whole: Expression) -> Dimension | None:
     return PURE if base is not None and exponent is not None else None
 
 
+@checked(units=UNITS, y_units=TEXT | NOTHING, constant_units=FLAG)
 def check_units(
     equation: Any, units: Mapping[str, str], y_units: str | None = None, *, constant_units: bool = True
 ) -> None:

@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.parameters import COUNT, NOTHING, checked_class, instance, number, one_of, whole
 from sobolev_novelty.price.description import quick_nats_of
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.projection import TAU_ID
@@ -304,6 +305,7 @@ class Candidate:
         return 1.0 if self.rank[0] else self.score
 
 
+@checked_class(weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT)
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
     """The Sobolev signal as engines take it.
@@ -344,6 +346,11 @@ class SobolevGuidance:
     def geometry(self) -> Geometry:
         """In which candidates are screened."""
         return Geometry(self.order, intercept=self.intercept)
+
+
+#: As engines are given it: what ``novelty=`` of the regressor says, a signal of their own, or none.
+Guidance = Literal["default"] | SobolevGuidance | None
+GUIDANCE = one_of("default") | instance("a SobolevGuidance", SobolevGuidance) | NOTHING
 
 
 @runtime_checkable
@@ -411,7 +418,25 @@ class Engine(Options, ABC, Generic[S]):
     as_found: ClassVar[bool] = False
     has_islands: ClassVar[bool] = False
     asks_in_words: ClassVar[bool] = False
-    guidance: SobolevGuidance | None
+    guidance: Guidance
+
+    @property
+    def signal(self) -> SobolevGuidance | None:
+        """The guidance that is used: none where it was left to a regressor and there is none."""
+        return None if isinstance(self.guidance, str) else self.guidance
+
+    def guided_by(self, novelty: bool | SobolevGuidance) -> None:
+        """Take what the regressor says, unless this engine was told to go without.
+
+        An engine of somebody else's whose own default is None cannot tell that from "not said": it follows.
+        """
+        is_told_none = self.guidance is None and self._arguments()["guidance"].default is not None
+        if not novelty:
+            self.guidance = None
+        elif isinstance(novelty, SobolevGuidance) and not is_told_none:
+            self.guidance = novelty
+        elif not (is_told_none or isinstance(self.guidance, SobolevGuidance)):
+            self.guidance = SobolevGuidance()
 
     @abstractmethod
     def start(self, problem: Problem, rng: np.random.Generator) -> S:

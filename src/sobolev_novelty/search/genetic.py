@@ -26,7 +26,17 @@ from sobolev_novelty.data import Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import without_weakest
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.parameters import COUNT, FLAG, SHARE, declared, whole
+from sobolev_novelty.search.engine import (
+    GUIDANCE,
+    Candidate,
+    Deadline,
+    Engine,
+    Guidance,
+    Problem,
+    SobolevGuidance,
+    State,
+)
 from sobolev_novelty.search.forms import shortened, shorter_spellings, split_form
 from sobolev_novelty.search.front import distinct, layers
 from sobolev_novelty.search.linearised import linearised
@@ -140,6 +150,15 @@ class GeneticState(State):
         self.related.clear()
 
 
+@declared(
+    population_size=whole(2),
+    n_offspring=COUNT,
+    tournament_size=COUNT,
+    crossover=SHARE,
+    max_term_size=COUNT,
+    structural=FLAG,
+    guidance=GUIDANCE,
+)
 class Genetic(Engine[GeneticState]):
     """Genetic programming on sums of terms.
 
@@ -158,12 +177,13 @@ class Genetic(Engine[GeneticState]):
         Limits of a genome.
     structural : bool
         Whether structural forms are proposed as well.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
 
     Examples
     --------
-    >>> Genetic(population_size=100).guidance is None
-    True
+    >>> Genetic(population_size=100).guidance
+    'default'
     """
 
     has_islands = True
@@ -178,7 +198,7 @@ class Genetic(Engine[GeneticState]):
         max_terms: int = 6,
         max_term_size: int = 25,
         structural: bool = True,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
     ) -> None:
         self.population_size = population_size
         self.n_offspring = n_offspring
@@ -203,7 +223,7 @@ class Genetic(Engine[GeneticState]):
             ),
             structural=StructuralForms(problem, seed) if self.structural else None,
             structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
-            signal=None if self.guidance is None else Signal(self.guidance),
+            signal=None if self.signal is None else Signal(self.signal),
             compared=sample.rows(rows),
             screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
         )

@@ -26,7 +26,8 @@ from sobolev_novelty.batch import conditional_novelty
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.parameters import COUNT, POSITIVE, declared, number
+from sobolev_novelty.search.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, SobolevGuidance, State
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.partial_expressions import Hole, Partial, Step, open_hole, power_laws, write_form
 from sobolev_novelty.search.reranking import Reranker, by_reward
@@ -92,12 +93,14 @@ class TreeState(State):
     elite: list[Candidate] = field(default_factory=list)
 
 
+@declared(exploration=number(0.0), n_rollouts=COUNT, max_steps=COUNT, widening=POSITIVE, guidance=GUIDANCE)
 class MCTS(Engine[TreeState]):
     """Tree search over partial expressions.
 
     Parameters
     ----------
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         The Sobolev signal; ``order=0`` in it is the ablation of Appendix F.
     exploration : float
         Weight of the exploration term of the upper confidence bound.
@@ -120,7 +123,7 @@ class MCTS(Engine[TreeState]):
 
     def __init__(
         self,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
         *,
         exploration: float = 0.1,
         n_rollouts: int = 16,
@@ -171,11 +174,11 @@ class MCTS(Engine[TreeState]):
         by_form = {candidate.form: candidate for candidate in scored}
         if state.trial is not None:
             self._settle_trial(state, state.trial, by_form.get(state.trial.form))
-        elif self.guidance is None:
+        elif self.signal is None:
             for node, forms in state.pending:
                 _backpropagate(node, max((by_form[form].reward for form in forms if form in by_form), default=0.0))
         else:
-            self._observe_guided(state, by_form, self.guidance)
+            self._observe_guided(state, by_form, self.signal)
         self._learn(state, scored)
         return state
 
@@ -222,11 +225,11 @@ class MCTS(Engine[TreeState]):
 
     def _complementarity(self, state: TreeState, terms: list[Expression], given: Sequence[Expression]) -> FloatArray:
         """Factors of the gains: below 1 for terms that the given ones nearly rebuild in value and slope (Sec. 4.2)."""
-        if self.guidance is None or not given:
+        if self.signal is None or not given:
             return np.ones(len(terms))
         state.n_novelty_calls += 1
-        nu = conditional_novelty(terms, list(given), state.novelty_sample, order=self.guidance.order)
-        return np.nan_to_num(np.minimum(1.0, nu / self.guidance.tau), nan=1.0)
+        nu = conditional_novelty(terms, list(given), state.novelty_sample, order=self.signal.order)
+        return np.nan_to_num(np.minimum(1.0, nu / self.signal.tau), nan=1.0)
 
     def _steps(self, state: TreeState, partial: Partial, hole: Hole) -> list[Step]:
         last = partial.steps[-1] if partial.steps else None
@@ -362,8 +365,8 @@ class MCTS(Engine[TreeState]):
     def _settle_trial(self, state: TreeState, trial: Trial, after: Candidate | None) -> None:
         """Hand up the one reward of the visit: that of the shortened form if R_base did not drop."""
         reward = trial.reward
-        if after is not None and after.rank >= trial.before.rank and self.guidance is not None:
-            judge = Reranker(state.novelty_sample, self.guidance)
+        if after is not None and after.rank >= trial.before.rank and self.signal is not None:
+            judge = Reranker(state.novelty_sample, self.signal)
             reward = max(reward, judge.guided(after))
             state.n_novelty_calls += judge.n_calls
         _backpropagate(trial.node, reward)

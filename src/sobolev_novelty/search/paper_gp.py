@@ -28,7 +28,8 @@ from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import TermArchive
 from sobolev_novelty.operators import OPERATORS, Operator
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.parameters import COUNT, FLAG, declared, whole
+from sobolev_novelty.search.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, SobolevGuidance, State
 from sobolev_novelty.search.pursuit import explained_shares, finite_columns
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, screened, summands
 
@@ -64,6 +65,14 @@ class PaperState(State):
     generation: int = 0
 
 
+@declared(
+    population_size=whole(2),
+    n_offspring=COUNT,
+    tournament_size=COUNT,
+    structural=FLAG,
+    is_control=FLAG,
+    guidance=GUIDANCE,
+)
 class PaperGP(Engine[PaperState]):
     """Genetic programming on expression trees, as the paper has it.
 
@@ -77,7 +86,8 @@ class PaperGP(Engine[PaperState]):
         Whether structural proposals are made as well.
     is_control : bool
         Whether random numbers replace every novelty.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used. Without an
         archive (capacity 0) screening is left.
 
@@ -97,7 +107,7 @@ class PaperGP(Engine[PaperState]):
         tournament_size: int = 5,
         structural: bool = False,
         is_control: bool = False,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
     ) -> None:
         self.population_size = population_size
         self.n_offspring = n_offspring
@@ -110,7 +120,7 @@ class PaperGP(Engine[PaperState]):
         """The state before the first round."""
         rows = np.sort(rng.permutation(problem.sample.n_samples)[:SCREEN_ROWS])
         known = [OPERATORS[name] for name in problem.operators]
-        guidance = self.guidance or SobolevGuidance()
+        guidance = self.signal or SobolevGuidance()
         return PaperState(
             problem=problem,
             unary=tuple(op for op in known if op.arity == 1),
@@ -127,8 +137,8 @@ class PaperGP(Engine[PaperState]):
         forms = self._children(state, rng)
         if self.structural:
             forms += self._structural(state, rng)
-        if self.guidance is not None and self.guidance.archive_capacity > 0:
-            forms += self._extensions(state, self.guidance, rng)
+        if self.signal is not None and self.signal.archive_capacity > 0:
+            forms += self._extensions(state, self.signal, rng)
         return [form for form in dict.fromkeys(forms) if form.complexity <= state.problem.max_complexity]
 
     def observe(self, state: PaperState, scored: list[Candidate]) -> PaperState:
@@ -143,7 +153,7 @@ class PaperGP(Engine[PaperState]):
 
     def _children(self, state: PaperState, rng: np.random.Generator) -> list[Expression]:
         """The generation's children; with guidance the more distinct half of twice as many (Sec. 4.2)."""
-        guidance = self.guidance
+        guidance = self.signal
         n_bred = self.n_offspring if guidance is None else BRED * self.n_offspring
         children = [self._child(state, rng) for _ in range(n_bred)]
         if guidance is None:

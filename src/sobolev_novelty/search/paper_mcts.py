@@ -27,7 +27,8 @@ from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.data import Sample
 from sobolev_novelty.expression import Expression, Token
 from sobolev_novelty.operators import OPERATORS, Operator
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.parameters import COUNT, FLAG, declared, number
+from sobolev_novelty.search.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, SobolevGuidance, State
 from sobolev_novelty.search.reranking import Reranker, by_reward
 from sobolev_novelty.search.screening import SCREEN_ROWS, lowest_novelties, summands
 
@@ -115,6 +116,14 @@ class PaperTree(State):
         return self.grammar.productions
 
 
+@declared(
+    n_rollouts=COUNT,
+    exploration=number(0.0),
+    n_rounds=COUNT,
+    orders_children=FLAG,
+    is_control=FLAG,
+    guidance=GUIDANCE,
+)
 class PaperMCTS(Engine[PaperTree]):
     """Tree search over a grammar, as the paper has it.
 
@@ -130,7 +139,8 @@ class PaperMCTS(Engine[PaperTree]):
         Whether productions are tried in the order of their novelty; needs guidance.
     is_control : bool
         Whether novelties are dealt out at random.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Of its fields ``weight``, ``order``, ``tau`` and ``pool_size`` are used.
 
     Examples
@@ -149,7 +159,7 @@ class PaperMCTS(Engine[PaperTree]):
         n_rounds: int = 50,
         orders_children: bool = False,
         is_control: bool = False,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
     ) -> None:
         self.n_rollouts = n_rollouts
         self.exploration = exploration
@@ -190,7 +200,7 @@ class PaperMCTS(Engine[PaperTree]):
         if state.trial is not None:
             self._settle(state, scored)
         elif state.leaf is not None:
-            self._judge(state, state.leaf, scored, self.guidance)
+            self._judge(state, state.leaf, scored, self.signal)
         return state
 
     # --- the backbone
@@ -234,12 +244,12 @@ class PaperMCTS(Engine[PaperTree]):
     ) -> list[Production]:
         """In random order; or first those whose terms, open places filled with inputs, are the most distinct."""
         shuffled = [productions[int(i)] for i in rng.permutation(len(productions))]
-        if self.guidance is None or not self.orders_children:
+        if self.signal is None or not self.orders_children:
             return shuffled
         names = state.problem.sample.names
         fill = [str(name) for name in rng.choice(names, state.problem.max_complexity)]
         forms = [_filled((*node.tokens, *p), node.n_open + _growth(p), fill) for p in shuffled]
-        lowest = lowest_novelties([summands(form) for form in forms], state.screened, self.guidance.geometry)
+        lowest = lowest_novelties([summands(form) for form in forms], state.screened, self.signal.geometry)
         if self.is_control:
             lowest = rng.permutation(lowest)
         state.n_novelty_calls += len(forms)
@@ -267,10 +277,10 @@ class PaperMCTS(Engine[PaperTree]):
 
     def _settle(self, state: PaperTree, scored: Sequence[Candidate]) -> None:
         """Backpropagate the best R_SN, that of the shortened candidate included if its R_base did not drop (D.2)."""
-        if state.trial is None or state.leaf is None or self.guidance is None:
+        if state.trial is None or state.leaf is None or self.signal is None:
             return
         before, reward = state.trial
-        judge = self._reranker(state, self.guidance)
+        judge = self._reranker(state, self.signal)
         rewards = [reward, *(judge.guided(after) for after in scored if after.rank >= before.rank)]
         state.n_novelty_calls += judge.n_calls
         self._backpropagate(state, state.leaf, max(rewards))

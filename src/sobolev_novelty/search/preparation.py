@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.data import FloatArray, Sample, as_target, numeric_array
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.scoring import merged_rows
@@ -188,9 +188,7 @@ def _refuse_what_has_no_square(y: FloatArray) -> None:
 
 def checked_weights(sample_weight: Any, X: FloatArray) -> FloatArray:
     """Weights of the rows, none of them negative, not all zero."""
-    from sklearn.utils.validation import _check_sample_weight
-
-    weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64), dtype=np.float64)
+    weights = as_target(sample_weight, len(X), "sample_weight")
     if (weights < 0.0).any() or not (weights > 0.0).any():
         raise ParameterError("'sample_weight' must not be negative, and not all zero.")
     return weights
@@ -218,9 +216,10 @@ def row_weights(
 
 
 def _positive(values: Any, n: int, name: str, what: str, least: float = math.ulp(0.0)) -> FloatArray:
+    own = numeric_array(values, name)
     try:
-        found = np.broadcast_to(np.asarray(values, dtype=np.float64), (n,))
-    except (TypeError, ValueError):
+        found = np.broadcast_to(own, (n,))
+    except ValueError:
         raise ParameterError(f"'{name}' must be a number or {what}, {n}. Got {np.shape(values)}.") from None
     if not (np.isfinite(found) & (found >= least)).all():
         raise ParameterError(

@@ -11,6 +11,7 @@ import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.errors import ParameterError, require
+from sobolev_novelty.parameters import WORD, Kind, checked
 
 if TYPE_CHECKING:
     from sobolev_novelty.search.engine import Engine
@@ -41,6 +42,11 @@ def engine_names() -> tuple[str, ...]:
     return tuple(ENGINES)
 
 
+def _is_engine(value: Any) -> bool:
+    return isinstance(value, type) or (isinstance(value, str) and ":" in value)
+
+
+@checked(name=WORD, engine=Kind("a class derived from Engine, or 'package.module:Class'", _is_engine))
 def register_engine(name: str, engine: str | type[Engine[Any]]) -> None:
     """Give an engine a name.
 

@@ -11,22 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray, refuse_dask
+from sobolev_novelty.data import FloatArray, as_target, plain_table
 from sobolev_novelty.digits import DEFAULT_DIGITS
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import as_expression
+from sobolev_novelty.evaluation import as_expression, read_together
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.price.noise import kinds_to_try
+from sobolev_novelty.parameters import declared
 from sobolev_novelty.profile_intervals import Intervals, intervals
 from sobolev_novelty.report import NoveltyReport, novelty
 from sobolev_novelty.scoring import base_score
 from sobolev_novelty.search.alike_inputs import alike_inputs
+from sobolev_novelty.search.arguments import METHODS, REGRESSOR, check_arguments
 from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.choose.choice import Rule, by_rule, check_select
+from sobolev_novelty.search.choose.choice import Rule, by_rule
 from sobolev_novelty.search.choose.rivals import rivals
 from sobolev_novelty.search.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.cores import Cores
@@ -49,6 +50,8 @@ from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.loss_fit import predictions
 from sobolev_novelty.search.outside import warn_outside
 from sobolev_novelty.search.preparation import Prepared, prepare, refuse_several_targets, row_weights, with_units
+from sobolev_novelty.search.printing import described
+from sobolev_novelty.search.reading import validated, validated_rows
 from sobolev_novelty.search.registry import engine_named
 from sobolev_novelty.search.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
@@ -65,6 +68,7 @@ DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
 DEFAULT_MAX_COMPLEXITY = 60
 
 
+@declared(METHODS, **REGRESSOR)
 class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Find an equation for data, preferring terms that the others cannot imitate.
 
@@ -251,8 +255,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Called after each round with a :class:`~sobolev_novelty.search.loop.SearchProgress` in your names and units
             (``progress.best``, ``progress.front``, …). Return True to end the search; what was found is kept.
         """
-        if callback is not None and not callable(callback):
-            raise ParameterError(f"'callback' must be a function of the progress. Got {type(callback).__name__}.")
+        check_arguments(self)
         # Threads of linear algebra that wait for each other can take most of a time budget.
         with threadpool_limits(limits=self._cores().n_threads_of(self._engine())):
             return self._fit(X, y, sample_weight, checkpoint, callback)
@@ -263,15 +266,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         budget = self._budget()
         begin = CLOCKS[budget.clock]()
         load_tables()  # a first import takes a second on a busy machine, and the fit's time has begun
-        refuse_dask(X, "X")
-        refuse_dask(y, "y")
-        check_select(self.select)
         refuse_several_targets(y)
         target = getattr(y, "name", None)
         previous = list(self.equations_["expression"]) if self.warm_start and hasattr(self, "equations_") else []
-        X, y = validate_data(self, X, y, y_numeric=True, dtype=np.float64, ensure_min_samples=2)
-        y = np.asarray(y, dtype=np.float64)
-        kinds_to_try(self.noise, y)  # refuses what is no kind of noise, before a search is spent on it
+        X, y = validated(self, X, y)
         weights, x_sigma = row_weights(X, sample_weight, self.sigma, self.x_sigma)
         memory = self._remembered(X, y, weights)
         if memory.state is None:
@@ -282,7 +280,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         source = self.guesses if isinstance(self.guesses, GuessSource) else None
         seeder = seeding_engine(self.guesses)
         own: Any = () if source is not None or seeder is not None else self.guesses or ()
-        guesses = [*previous, *(as_expression(guess, names) for guess in own)]
+        guesses = [*previous, *(as_expression(guess, names) for guess in read_together(own, names))]
         saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
@@ -317,14 +315,19 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         uses draw an :class:`~sobolev_novelty.errors.ExtrapolationWarning`, once for each model.
         """
         check_is_fitted(self)
-        refuse_dask(X, "X")
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated_rows(self, X)
         expression = self._equation(index)
         if not self._warned_ and hasattr(self, "_ranges_"):
             self._warned_ += warn_outside(X, expression, self._names(), self._ranges_)
         programs = kernels.compile_programs([expression], self._names())
         with np.errstate(all="ignore"):
             return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the chosen equation at other rows."""
+        rows = plain_table(X)
+        weights = None if sample_weight is None else as_target(sample_weight, len(rows), "sample_weight")
+        return float(super().score(rows, as_target(y, len(rows)), weights))
 
     def sympy(self, index: int | None = None) -> sympy.Expr:
         """The equation as a SymPy expression."""
@@ -461,6 +464,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         html = model_html(self.equations_, self.expression_, " ".join(notes))
         return {"text/plain": repr(self), "text/html": html}
 
+    __str__ = described
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "equations_")
 
@@ -479,8 +484,6 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
         limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
-        if limit < 1:
-            raise ParameterError(f"'max_complexity' must be at least 1. Got {limit}.")
         dimensions = self._dimensions()
         if dimensions is not None:
             is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS) and not in_words
@@ -535,12 +538,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
         if not isinstance(engine, Engine):
             raise ParameterError(f"'engine' must be a name or an Engine. Got {type(self.engine).__name__}.")
-        if isinstance(self.novelty, SobolevGuidance):
-            engine.guidance = self.novelty
-        elif not self.novelty:
-            engine.guidance = None
-        elif engine.guidance is None:
-            engine.guidance = SobolevGuidance()
+        engine.guided_by(self.novelty)
         return engine
 
     def _remembered(self, X: FloatArray, y: FloatArray, weights: FloatArray | None) -> Memory:

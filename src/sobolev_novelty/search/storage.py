@@ -31,7 +31,7 @@ from sobolev_novelty.search.verdicts import verdicts_from_dicts, verdicts_to_dic
 
 FORMAT = "sobolev-novelty model"
 #: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
-#: chosen equation; version 3 not why it was chosen.
+#: chosen equation; version 3 not why it was chosen, and its engines' guidance None meant that they follow ``novelty=``.
 FORMAT_VERSION = 4
 #: Inputs of a model, at most: their names take memory before anything else is known of the file.
 MAX_FEATURES = 1_000_000
@@ -326,6 +326,8 @@ def _constructor_arguments(settings: dict[str, Any], version: int) -> dict[str, 
             if isinstance(settings.get(name), dict):
                 arguments[name] = kind(**settings[name])
     engine = settings["engine"]
+    if version < 4 and isinstance(engine, dict) and engine["options"].get("guidance", "") is None:
+        engine = engine | {"options": engine["options"] | {"guidance": "default"}}
     return {"engine": engine if isinstance(engine, str) else _engine_from_dict(engine)} | arguments
 
 

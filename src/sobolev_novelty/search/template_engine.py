@@ -10,7 +10,7 @@ import numpy as np
 from sobolev_novelty.algebra.writing import ONE, respelled
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Engine, Guidance, Problem, State
 from sobolev_novelty.search.forms import split_form
 from sobolev_novelty.search.front import distinct
 from sobolev_novelty.search.template import Template
@@ -49,7 +49,8 @@ class TemplateEngine(Engine[TemplateState]):
     population_size, n_offspring, tournament_size : int
     max_terms, max_term_size : int
         Limits of one function.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Not used: the terms of different functions do not compete.
     """
 
@@ -63,7 +64,7 @@ class TemplateEngine(Engine[TemplateState]):
         tournament_size: int = 5,
         max_terms: int = 4,
         max_term_size: int = 15,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
     ) -> None:
         self.population_size = population_size
         self.n_offspring = n_offspring

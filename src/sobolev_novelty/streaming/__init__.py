@@ -13,6 +13,7 @@ from functools import partial, reduce
 from typing import Any
 
 from sobolev_novelty.errors import DataError, require
+from sobolev_novelty.parameters import CHUNKS, checked
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
@@ -27,6 +28,7 @@ def novelty_of_dask(equation: Any, X: Any, names: Sequence[str] | None, **option
     return _accumulate_dask(NoveltyAccumulator(equation, names, **options), X).report()
 
 
+@checked(chunks=CHUNKS)
 def novelty_of_chunks(
     equation: Any,
     chunks: Iterable[Any],

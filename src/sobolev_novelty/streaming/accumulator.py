@@ -10,12 +10,14 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty import kernels
-from sobolev_novelty.batch import check_tau, terms_of, three_weights
+from sobolev_novelty.batch import terms_of, three_weights
 from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Geometry, Status, status_of, without_intercept
+from sobolev_novelty.parameters import Kind, checked
+from sobolev_novelty.parsing import parse
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.report import NoveltyReport
 from sobolev_novelty.report_source import DROP_REASONS, WorkedOut, data_notes
@@ -77,6 +79,7 @@ class NoveltyAccumulator:
     [0.123, 0.123]
     """
 
+    @checked()
     def __init__(
         self,
         equation: Any,
@@ -88,7 +91,6 @@ class NoveltyAccumulator:
         intercept: str = "term",
         tau: float = TAU_ID,
     ) -> None:
-        check_tau(tau)
         self._geometry = Geometry(order, three_weights(weights), coordinates, intercept)
         if self._geometry.is_along_data:
             raise ParameterError(
@@ -121,6 +123,7 @@ class NoveltyAccumulator:
         self._plan, self._summary = plan, found
         return self
 
+    @checked(other=Kind("a NoveltyAccumulator", lambda v: isinstance(v, NoveltyAccumulator)))
     def merge(self, other: NoveltyAccumulator) -> NoveltyAccumulator:
         """A new accumulator of the rows of both; it must be of the same equation and options."""
         if self._settings() != other._settings():
@@ -236,7 +239,10 @@ class NoveltyAccumulator:
 
 def _part(equation: Any) -> Part:
     """Text stays text until the columns are known."""
-    return equation if isinstance(equation, str | Term) else as_expression(equation)
+    if isinstance(equation, str):
+        parse(equation)  # what is no formula is refused now
+        return equation
+    return equation if isinstance(equation, Term) else as_expression(equation)
 
 
 def _is_frame(X: Any) -> bool:

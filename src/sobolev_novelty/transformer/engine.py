@@ -22,8 +22,9 @@ from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.parameters import COUNT, NOTHING, POSITIVE, WORD, declared
 from sobolev_novelty.scoring import EXACT_NMSE
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, State
 from sobolev_novelty.search.forms import shorter_spellings
 from sobolev_novelty.search.preparation import IndexArray, chosen_columns
 from sobolev_novelty.transformer.decoding import Grammar
@@ -57,6 +58,14 @@ class TransformerState(State):
     skeletons: set[frozenset[Expression]] = field(default_factory=set)
 
 
+@declared(
+    n_samples=COUNT,
+    temperature=POSITIVE,
+    n_starts=COUNT,
+    weights=WORD | NOTHING,
+    device=WORD | NOTHING,
+    guidance=GUIDANCE,
+)
 class Transformer(Engine[TransformerState]):
     """Skeletons from a pretrained network.
 
@@ -74,7 +83,8 @@ class Transformer(Engine[TransformerState]):
         Folder of another network (``config.json`` and its files) than that of the package.
     device : str, optional
         As torch names it; by default a GPU where there is one.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Accepted as every engine does, and not used.
     """
 
@@ -86,7 +96,7 @@ class Transformer(Engine[TransformerState]):
         n_starts: int = 4,
         weights: str | None = None,
         device: str | None = None,
-        guidance: SobolevGuidance | None = None,
+        guidance: Guidance = "default",
     ) -> None:
         self.n_samples = n_samples
         self.temperature = temperature

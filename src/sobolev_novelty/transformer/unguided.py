@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Engine, Guidance, Problem, State
 from sobolev_novelty.search.preparation import IndexArray, chosen_columns
 from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings
 from sobolev_novelty.transformer.skeletons import is_new, started_forms
@@ -37,11 +37,12 @@ class Unguided(Engine[UnguidedState]):
     n_samples : int
     n_starts : int
         Starting points of the constants of each skeleton.
-    guidance : SobolevGuidance, optional
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
         Not used.
     """
 
-    def __init__(self, *, n_samples: int = 1024, n_starts: int = 4, guidance: SobolevGuidance | None = None) -> None:
+    def __init__(self, *, n_samples: int = 1024, n_starts: int = 4, guidance: Guidance = "default") -> None:
         self.n_samples = n_samples
         self.n_starts = n_starts
         self.guidance = guidance
