@@ -218,10 +218,12 @@ def test_limits_are_checked() -> None:
 OVERLAPPING = "x0\nsin(x0)\nx0**2\nx1"
 
 
-def prompts(*, novelty: bool, influence: bool, texts: tuple[str, ...] = (OVERLAPPING, "x2")) -> list[str]:
+def prompts(
+    *, novelty: bool, influence: bool, texts: tuple[str, ...] = (OVERLAPPING, "x2"), **options: object
+) -> list[str]:
     proposer = Scripted(texts)
     y = np.exp(X[:, 0]) + X[:, 1] + 0.05 * np.random.default_rng(3).normal(size=len(X))
-    fitted(proposer, novelty=novelty, influence=influence, limits=Limits(calls=4), y=y, min_influence=0.0)
+    fitted(proposer, novelty=novelty, influence=influence, limits=Limits(calls=4), y=y, min_influence=0.0, **options)
     return [question.prompt for question in proposer.asked]
 
 
@@ -249,12 +251,21 @@ def test_where_nothing_is_low_the_prompt_is_that_of_the_plain_engine() -> None:
 
 def test_the_words_are_those_of_the_plug_in_verb() -> None:
     parts = Parts.of(Problem(SAMPLE, Y), np.random.default_rng(0))
-    terms = (parse("x0"), parse("sin(x0)"))
-    parent = Parent(terms, parse("x0 + sin(x0) + 1"), SAMPLE, parts.additive(terms), SobolevGuidance())
-    assert FEEDBACK["novelty"](parent) == feedback(parse("x0 + sin(x0) + 1"), SAMPLE) != ""
+    terms = (parse("x0"), parse("exp(0.3*x0)"))
+    parent = Parent(terms, parse("x0 + exp(0.3*x0) + 1"), SAMPLE, parts.additive(terms), SobolevGuidance())
+    assert FEEDBACK["novelty"](parent) == feedback(parse("x0 + exp(0.3*x0) + 1"), SAMPLE) != ""
     assert FEEDBACK["none"](parent) == ""
     both = FEEDBACK["novelty+influence"](parent)
     assert both.startswith(FEEDBACK["novelty"](parent)) and both.endswith(FEEDBACK["influence"](parent))
+
+
+def test_the_constant_is_never_told_to_repeat_the_others() -> None:
+    for intercept in ("free", "term"):
+        engine_prompts = prompts(novelty=True, influence=False, intercept=intercept)
+        words = "\n".join(text.partition("These terms repeat")[2] for text in engine_prompts)
+        assert "(novelty" in words and "- 1 (novelty" not in words
+    with pytest.raises(ParameterError, match="'intercept' must be 'free' or 'term'. Got 'none'."):
+        prompts(novelty=True, influence=False, intercept="none")
 
 
 def test_an_empty_parent_gets_no_feedback() -> None:

@@ -372,8 +372,21 @@ def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0
     return order, residuals
 
 
-def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1) -> str:
+def feedback(
+    equation: Any,
+    X: Any,
+    *,
+    max_low: int = 3,
+    max_high: int = 2,
+    tau: float = TAU_ID,
+    order: int = 1,
+    intercept: str = "free",
+) -> str:
     """Words for a language model about what an equation already says, or "" when nothing is low (Appendix D.3).
+
+    A constant is never listed. With ``intercept="free"`` it takes part in every equation, whether written or not; with
+    "term", as in the paper, it is a term where it is written, and other terms may be low because of it. "" too where
+    there is no diagnosis (too few rows on which all terms are finite); text that cannot be read is an error.
 
     Examples
     --------
@@ -384,15 +397,11 @@ def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau:
     >>> print(feedback("x0 + sin(x0)", X).splitlines()[0])
     These terms repeat what the other terms already express, in value and in slope:
     """
-    sample = as_sample(X)
     check_tau(tau)
-    try:
-        found = novelties([equation], sample, order=order)[0]
-    except ValueError:
-        return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
+    found = novelties([equation], as_sample(X), order=order, intercept=intercept)[0]
     if found.status is not Status.OK:
-        return ""
-    by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable")]
+        return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
+    by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable") if found.terms[i].expression.variables]
     low = [i for i in by_novelty if found.nu[i] <= tau][:max_low]
     high = [i for i in reversed(by_novelty) if found.nu[i] > tau][:max_high]
     if not low:

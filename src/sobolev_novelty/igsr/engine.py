@@ -113,6 +113,8 @@ class IGSR(Engine[SetState]):
         widening · √n times: a few calls go deep, many go wide.
     n_rows_shown : int
         Rows of the table that the proposer is shown: none unless asked for.
+    intercept : {"free", "term"}
+        What the constant of a model is where its terms are diagnosed: free, or a term as in the paper.
 
     Examples
     --------
@@ -138,6 +140,7 @@ class IGSR(Engine[SetState]):
         exploration: float = 0.1,
         widening: float = 0.6,
         n_rows_shown: int = 0,
+        intercept: Literal["free", "term"] = "free",
     ) -> None:
         self.proposer = proposer
         self.guidance = guidance
@@ -152,6 +155,7 @@ class IGSR(Engine[SetState]):
         self.exploration = exploration
         self.widening = widening
         self.n_rows_shown = n_rows_shown
+        self.intercept = intercept
 
     @property
     def feedback_kind(self) -> str:
@@ -163,6 +167,8 @@ class IGSR(Engine[SetState]):
         """The state before the first round."""
         if self.names not in ("given", "anonymous"):
             raise ParameterError(f"'names' must be 'given' or 'anonymous'. Got {self.names!r}.")
+        if self.intercept not in ("free", "term"):
+            raise ParameterError(f"'intercept' must be 'free' or 'term'. Got {self.intercept!r}.")
         for name in ("n_terms", "max_terms", "n_starts"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -245,6 +251,7 @@ class IGSR(Engine[SetState]):
             state.diagnosed,
             fitted,
             self.guidance or SobolevGuidance(),
+            self.intercept,
         )
         if self.guidance is not None and whole is not None:
             state.n_novelty_calls += 1
