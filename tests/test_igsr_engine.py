@@ -388,6 +388,33 @@ def test_a_killed_run_resumes_without_asking_again(tmp_path: Path) -> None:
     assert fitted(Transcript(path), limits=Limits(calls=1)).counts_["calls replayed"] == 1  # the cut line does no harm
 
 
+def test_half_a_character_in_an_answer_is_recorded_and_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with chat_server(saying("x0*x1\nsin(3*x2) \ud800\n\udfffx0")) as server:
+        first = recorded(path, proposer=ChatProposer(server.url, "m"))
+        n_asked = len(server.received)
+    again = recorded(path)
+    assert again.counts_["calls replayed"] == n_asked == 6
+    pd.testing.assert_frame_equal(first.equations_, again.equations_)
+    assert first.score(X, Y) > 0.9
+
+
+def test_a_full_disk_costs_the_transcript_and_not_the_search(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    with (
+        chat_server(saying("x0*x1\nsin(3*x2)\nx0")) as server,
+        pytest.warns(UserWarning, match=r"The transcript '/dev/full' could not be written \(No space left on device\)"),
+    ):
+        model = recorded(Path("/dev/full"), proposer=ChatProposer(server.url, "m"))
+    assert model.score(X, Y) > 1.0 - 1e-9
+    with (
+        chat_server(saying("x0*x1")) as server,
+        pytest.warns(UserWarning, match="could not be written"),
+    ):
+        recorded(tmp_path / "no such folder" / "calls.jsonl", proposer=ChatProposer(server.url, "m"))
+
+
 def test_a_question_that_was_never_asked_is_not_answered_by_a_replay(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
     with chat_server(saying("x0*x1")) as server:
