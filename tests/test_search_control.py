@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import logging
 import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sklearn.multioutput import MultiOutputRegressor
 
 import sobolev_novelty as sn
 from sobolev_novelty.data import Sample
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import Operator
@@ -233,6 +235,15 @@ def test_a_template_works_for_columns_far_from_one() -> None:
     table = XY * 1e5
     model = fitted(x**2 * np.exp(-0.5 * y), table=table, template="f(x)*g(y)", n=3000)
     assert model.score(table, x**2 * np.exp(-0.5 * y)) > 0.9999
+
+
+@pytest.mark.parametrize("text", ["a" * 50_000, "a " * 25_000, "a1" * 25_000, "sin" * 16_000, "f" + " " * 50_000])
+def test_a_long_template_is_refused_at_once_and_in_one_short_line(text: str) -> None:
+    started = time.perf_counter()
+    with pytest.raises(ParameterError, match="'template'") as error:
+        Template.of(text, ("x", "y"))
+    assert time.perf_counter() - started < 2.0
+    assert len(str(error.value)) < 500
 
 
 def test_a_template_says_what_it_is_a_function_of() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample, as_sample
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import ParameterError, shortened
 from sobolev_novelty.evaluation import as_expression, is_far, on_own_inputs
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, Status, without_intercept
@@ -18,6 +18,9 @@ from sobolev_novelty.peers import is_model
 from sobolev_novelty.projection import TAU_ID, conditional_residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
+
+#: Terms of one equation that a report is made of, unless more are allowed: of a thousand it takes half a minute.
+MAX_TERMS = 300
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,8 +203,23 @@ def conditional_novelty(
     return conditional_residuals(R[:, : len(given)], R[:, len(given) :])
 
 
-def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
-    """The expression (None for a list of terms), its terms, and notes on how they were split."""
+def terms_of(
+    equation: Any, names: tuple[str, ...], max_terms: int | None = None
+) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+    """The expression (None for a list of terms), its terms, and notes on how they were split; too many are refused."""
+    is_count = isinstance(max_terms, int | np.integer) and not isinstance(max_terms, bool) and max_terms >= 1
+    if not (max_terms is None or is_count):
+        raise ParameterError(f"'max_terms' must be a whole number of at least 1, or None. Got {shortened(max_terms)}.")
+    expression, terms, notes = _split(equation, names)
+    if max_terms is not None and len(terms) > max_terms:
+        raise ParameterError(
+            f"'equation' has {len(terms)} terms, and 'max_terms' is {max_terms}. Give fewer terms, or a larger "
+            "'max_terms' if you can wait."
+        )
+    return expression, terms, notes
+
+
+def _split(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
     if isinstance(equation, list | tuple) and not is_model(equation):  # a tree of DEAP is a list too
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")

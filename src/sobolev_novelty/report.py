@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.batch import check_tau, novelties_of, terms_of, three_weights
+from sobolev_novelty.batch import MAX_TERMS, check_tau, novelties_of, terms_of, three_weights
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask
 from sobolev_novelty.domains import domain_notes
 from sobolev_novelty.errors import ParameterError
@@ -36,14 +36,7 @@ from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, Residuals, factor, residuals
 from sobolev_novelty.render.sentences import verdict
-from sobolev_novelty.report_source import (
-    SampledTerms,
-    Source,
-    WorkedOut,
-    as_known_target,
-    candidate_scale,
-    null_note,
-)
+from sobolev_novelty.report_source import SampledTerms, Source, WorkedOut, as_known_target, candidate_scale, null_note
 from sobolev_novelty.resampling import Bootstrap, resampled
 from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.tangent import Frame
@@ -398,6 +391,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
+    max_terms: int | None = MAX_TERMS,
     on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
@@ -437,6 +431,9 @@ def novelty(
         Resamples of the rows for intervals; 0 for none. Needs the rows in memory, so not with Dask.
     random_state : int or Generator, optional
         Seed of the bootstrap.
+    max_terms : int, optional
+        More terms are refused: the work grows with a high power of their number, and a thousand take half a minute.
+        None for no limit.
     on_progress : callable
         Told how many resamples are done (:class:`sobolev_novelty.progress.Progress`).
 
@@ -466,7 +463,7 @@ def novelty(
     sample = as_sample(X, names)
     target = as_known_target(y, sigma, sample_weight, sample.n_samples)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
-    expression, terms, notes = terms_of(equation, sample.names)
+    expression, terms, notes = terms_of(equation, sample.names, max_terms)
     found = novelties_of([terms], sample, geometry)[0]
     sampled = SampledTerms(sample, terms, geometry, notes, target, tau)
     coefficients = np.array([term.coefficient for term in terms])

@@ -248,7 +248,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
                 "A loaded model has no training rows: use sobolev_novelty.novelty on rows of your own."
             )
         X, y, weights = self._rows(self.states_.index(state))
-        return novelty(self.expressions_[state], X, y, sample_weight=weights, names=self._inputs())
+        return novelty(self.expressions_[state], X, y, sample_weight=weights, names=self._inputs(), max_terms=None)
 
     def report(self) -> str:
         """The equations, how they follow the data, and the verdicts on their terms, in words."""

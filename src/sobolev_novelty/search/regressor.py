@@ -359,7 +359,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Row of ``equations_``; by default the chosen one.
         """
         X, y, weights = self._rows(X, y)
-        return novelty(self._equation(index), X, y, sample_weight=weights, names=self._names())
+        return novelty(self._equation(index), X, y, sample_weight=weights, names=self._names(), max_terms=None)
 
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
         """Profile-likelihood intervals of the equation's constants, on the rows of the search or on any others.

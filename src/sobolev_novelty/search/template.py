@@ -8,15 +8,17 @@ can come back.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sobolev_novelty.errors import ParameterError, SobolevError
+from sobolev_novelty.errors import ParameterError, SobolevError, shortened
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import SPELLINGS, Operator
 from sobolev_novelty.parsing import parse
 
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+#: A name, whole, and the bracket behind it where it is called.
+_NAME = re.compile(r"([A-Za-z_]\w*+)(\s*+\()?")
 _HELP = "Write it as in 'a*f(x) + g(y)'."
 
 
@@ -66,9 +68,9 @@ class Template:
             raise ParameterError(f"'template' must be text. Got {type(text).__name__}. {_HELP}")
         calls: dict[str, Call] = {}
         rest, start = text, 0
-        while match := _CALL.search(rest, start):
+        while match := _NAME.search(rest, start):
             start = match.end()
-            if match[1] not in SPELLINGS:
+            if match[2] and match[1] not in SPELLINGS:
                 end, parts = _inside(rest, start)
                 place = f"_call{len(calls)}_"
                 calls[place] = Call(match[1], tuple(_argument(part, match[1], names) for part in parts))
@@ -78,13 +80,15 @@ class Template:
         except SobolevError as error:
             raise ParameterError(f"'template' cannot be read: {error} {_HELP}") from error
         if not calls:
-            raise ParameterError(f"'template' has no unknown function. Got '{text}'. {_HELP}")
-        constants = tuple(name for name in body.variables if name not in names and name not in calls)
-        for name in [*(call.function for call in calls.values()), *constants]:
-            places = [*(call.function for call in calls.values()), *(t for t in body.tokens if t in constants)]
-            if places.count(name) > 1:
+            raise ParameterError(f"'template' has no unknown function. Got {shortened(text)}. {_HELP}")
+        columns = set(names)
+        constants = tuple(name for name in body.variables if name not in columns and name not in calls)
+        known = set(constants)
+        places = Counter([*(call.function for call in calls.values()), *(t for t in body.tokens if t in known)])
+        for name, count in places.items():
+            if count > 1:
                 raise ParameterError(
-                    f"'template' uses '{name}' twice, and the fit could not keep the two equal. Got '{text}'. "
+                    f"'template' uses '{name}' twice, and the fit could not keep the two equal. Got {shortened(text)}. "
                     "Give each a name of its own."
                 )
         return cls(body, calls, constants)
@@ -176,7 +180,7 @@ def _inside(text: str, start: int) -> tuple[int, list[str]]:
             parts.append("")
         else:
             parts[-1] += letter
-    raise ParameterError(f"'template' has a bracket that is not closed. Got '{text}'. {_HELP}")
+    raise ParameterError(f"'template' has a bracket that is not closed. Got {shortened(text)}. {_HELP}")
 
 
 def _argument(text: str, function: str, names: Sequence[str]) -> Expression:

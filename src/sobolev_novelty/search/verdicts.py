@@ -27,7 +27,9 @@ def term_verdicts(
     ----------
     X : ndarray of shape (n_samples, n_features)
     """
-    return novelty(expression, X, y, sample_weight=weights, names=names).table.reindex(columns=list(COLUMNS))
+    return novelty(expression, X, y, sample_weight=weights, names=names, max_terms=None).table.reindex(
+        columns=list(COLUMNS)
+    )
 
 
 def verdicts_to_dicts(table: pd.DataFrame) -> list[dict[str, Any]]:
