@@ -152,7 +152,7 @@ def standardized_derivatives(
     if order == 0 or not is_far(scales):
         rows = derivatives(expressions, sample, order)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return rows * along_blocks(scales, order)[:, None]
+            return np.asarray(rows * along_blocks(scales, order)[:, None])
     return far_derivatives(kernels.compile_programs(expressions, sample.names), sample.X, scales, order)
 
 
