@@ -21,7 +21,8 @@ from sobolev_novelty.transformer.model import Model
 pytestmark = pytest.mark.torch
 
 ODD = [
-    None, True, 0, -1, 1, 10**9, 10**400, 1.5, float("nan"), "", "a", "\ud800", "../x", [], [0], [[0] * 3], {}, {"a": 1},
+    None, True, 0, -1, 1, 10**9, 10**400, 1.5, float("nan"), "", "a", "\ud800", "../x", [], [0], [[0] * 3], {},
+    {"a": 1},
 ]  # fmt: skip
 
 
