@@ -342,6 +342,21 @@ def test_bad_options_of_the_archive_are_refused() -> None:
         sn.TermArchive(order=3).update(["x0"], inputs(0))
 
 
+def test_a_score_that_writes_to_its_arguments_changes_nothing() -> None:
+    def careless(y: np.ndarray, prediction: np.ndarray, expression: Expression) -> float:
+        prediction -= y
+        y[:] = 0.0
+        return -float(np.mean(prediction**2)) - 0.01 * expression.complexity
+
+    def careful(y: np.ndarray, prediction: np.ndarray, expression: Expression) -> float:
+        return -float(np.mean((prediction - y) ** 2)) - 0.01 * expression.complexity
+
+    X = inputs(0)
+    y = 3.0 * X[:, 0] ** 2 + X[:, 1]
+    found = [sn.prune("3*x0**2 + x1 + sin(x0)", X, y, score=score).expression for score in (careless, careful)]
+    assert str(found[0]) == str(found[1])
+
+
 # --- feedback
 
 

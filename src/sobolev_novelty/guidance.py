@@ -204,7 +204,7 @@ class _Judge:
         expression = sum_of_terms(terms) if expression is None else expression
         prediction = evaluate(expression, self.sample)
         if self.score is not None:
-            given = float(self.score(self.y, prediction, expression))
+            given = float(self.score(self.y.copy(), prediction, expression))  # it may write to what it gets
             return _Trial(terms, expression, given, (False, given))
         error = nmse(self.y, prediction)
         score = base_score(error, expression.complexity, self.n_rows)
