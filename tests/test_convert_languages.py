@@ -58,6 +58,24 @@ def test_numpy_computes_the_same(name: str) -> None:
         np.testing.assert_allclose(ran(CASES[name].to("numpy"))(TABLE), expected(CASES[name]), rtol=1e-12, atol=1e-12)
 
 
+#: What is not a number, too large, too small, and where the protected operators change.
+SPECIAL = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-320, 5e-4, -5e-4, 1e-3, 1.5, -1.5, 1e308, -1e308]
+SPECIAL_TABLE = np.array([[a, b] for a in SPECIAL for b in SPECIAL])
+
+
+def special(expression: Expression) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return sn.convert.to_numpy(expression, ["x0", "x1"])(SPECIAL_TABLE)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", OF_OPERATOR)
+def test_torch_computes_the_same_of_numbers_that_are_none(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    values = ran(OF_OPERATOR[name].to("torch", names=["x0", "x1"]))(torch.tensor(SPECIAL_TABLE)).numpy()
+    np.testing.assert_allclose(values, special(OF_OPERATOR[name]), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
 def test_torch_computes_the_same(name: str) -> None:

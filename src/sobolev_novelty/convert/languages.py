@@ -151,6 +151,8 @@ def _to_torch(expression: Expression, names: Sequence[str] | None, function_name
 def _torch_template(op: Operator) -> str:
     if op.name == "cbrt":
         return "(torch.sign({0}) * torch.abs({0}) ** (1 / 3))"
+    if op.name == "sign":  # that of PyTorch is 0 for nan
+        return "torch.where(torch.isnan({0}), {0}, torch.sign({0}))"
     return op.numpy.replace("np.", "torch.")
 
 
