@@ -172,6 +172,17 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"^2\.(4|4000\d+|3999\d+)\*sin\(x0\)$", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_the_readmes_share_of_laws_stands_on_the_page_that_it_links_to() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (result,) = [line for line in readme.splitlines() if "of the 133 white-box laws" in line]
+    share = int(re.search(r"finds (\d+) %", result)[1])
+    page, section = re.search(r"\]\((docs/[\w-]+\.md)#([\w-]+)\)", result).groups()
+    text = (ROOT / page).read_text(encoding="utf-8")
+    titles = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)]
+    assert section in titles
+    assert share in {round(float(number)) for number in re.findall(r"([\d.]+) %", text)}
+
+
 def test_hashes_name_every_base_dependency_at_its_version() -> None:
     lines = (ROOT / "hashes.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if not line.startswith("#")]
