@@ -18,9 +18,10 @@ from sobolev_novelty.batch import (
     novelties_of,
 )
 from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target
+from sobolev_novelty.digits import short_numbers
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.evaluation import as_expression, derivatives, evaluate
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.projection import TAU_ID, unit_columns
@@ -54,15 +55,15 @@ class Pruned:
     score: float
 
     def __str__(self) -> str:
-        return str(self.expression)
+        return short_text(self.expression)
 
     def __repr__(self) -> str:
         deleted = [
-            f"  deleted {s.term} (novelty {s.novelty:.4g}), score {s.score_before:.4g} → {s.score_after:.4g}"
+            f"  deleted {short_numbers(s.term)} (novelty {s.novelty:.4g}), "
+            f"score {s.score_before:.4g} → {s.score_after:.4g}"
             for s in self.steps
         ]
-        shown = str(self.expression.rounded(4))
-        return "\n".join([shown, *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
+        return "\n".join([str(self), *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
