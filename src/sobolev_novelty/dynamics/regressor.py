@@ -68,8 +68,10 @@ class TrajectoryCheck:
     def from_dict(cls, values: Mapping[str, Any], states: Sequence[str]) -> TrajectoryCheck:
         """The check that a file holds; ValueError or TypeError where it holds something else."""
         errors = {state: _number(values["errors"][state]) for state in states}
-        times = [None if values[name] is None else _number(values[name]) for name in ("lost_at", "diverged_at")]
-        return cls(errors, *times, _text(values["reason"]))
+        lost_at, diverged_at = (
+            None if values[name] is None else _number(values[name]) for name in ("lost_at", "diverged_at")
+        )
+        return cls(errors, lost_at, diverged_at, _text(values["reason"]))
 
     @property
     def is_followed(self) -> bool:
