@@ -207,3 +207,16 @@ def test_an_unknown_kind_of_model_is_told_what_is_accepted() -> None:
     ):
         with pytest.raises(sn.ParameterError, match="a fitted model of HROCH, .*gplearn.* Got builtins.object"):
             verb(object())
+
+
+def test_functions_that_write_to_their_columns_change_nothing() -> None:
+    def doubled(x0: np.ndarray) -> np.ndarray:
+        found = 2.0 * x0
+        x0[:] = 0.0
+        return found
+
+    X = np.random.default_rng(0).uniform(1.0, 2.0, (200, 2))
+    before = X.copy()
+    found = sn.novelty([doubled, lambda x0, x1: x0 * x1**2], X).nu
+    np.testing.assert_array_equal(X, before)
+    np.testing.assert_allclose(found, sn.novelty(["2*x0", "x0*x1**2"], X).nu, rtol=1e-9)

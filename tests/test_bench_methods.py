@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import time
+import tomllib
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -77,6 +80,24 @@ def test_gplearn_gives_an_expression_and_counts_its_evaluations() -> None:
     result = fitted("gplearn", 1.0, population_size=100)
     check(result, 0.0)
     assert result.evaluations is not None and result.evaluations >= 100
+
+
+def test_gplearn_finds_a_law_as_it_stands_and_ends_there() -> None:
+    pytest.importorskip("gplearn")
+    table = np.random.default_rng(0).uniform(1.0, 5.0, (200, 3))
+    started = time.process_time()
+    found = find_method("gplearn")(
+        table, table[:, 0] * table[:, 1] / table[:, 2], seed=0, budget=60.0, standardize=False
+    )
+    assert time.process_time() - started < 55.0
+    assert set(found.expression.variables) == {"x0", "x1", "x2"} and not found.expression.constants
+    assert r_squared(table[:, 0] * table[:, 1] / table[:, 2], evaluate(found.expression, table)) == 1.0
+
+
+def test_the_experiment_with_laws_leaves_gplearns_target_as_it_is() -> None:
+    experiments = Path(__file__).parents[1] / "experiments"
+    laws = tomllib.loads((experiments / "peers.toml").read_text(encoding="utf-8"))
+    assert laws["suite"] == "whitebox" and laws["methods"]["gplearn"]["standardize"] is False
 
 
 def test_operon_finds_a_simple_law() -> None:

@@ -129,6 +129,29 @@ def test_unknown_result_columns_and_a_missing_store_are_refused(store: Store, tm
         Store(tmp_path / "nothing.sqlite", read_only=True)
 
 
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n"
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("kind", ["runs", "settings", "trigger", "virtual"])
+def test_a_store_that_would_run_when_it_is_read_is_refused(tmp_path, kind: str, read_only: bool) -> None:
+    path = tmp_path / "endless.sqlite"
+    Store(path)
+    with closing(sqlite3.connect(path)) as connection:
+        if kind == "trigger":
+            connection.execute(f"CREATE TRIGGER t AFTER INSERT ON runs BEGIN SELECT count(*) FROM ({ENDLESS}); END")
+        elif kind == "virtual":
+            connection.execute("CREATE VIRTUAL TABLE other USING fts5(text)")
+        else:
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({kind})")]
+            connection.execute(f"DROP TABLE {kind}")
+            shown = ", ".join(f'i AS "{name}"' for name in columns)
+            connection.execute(f"CREATE VIEW {kind} AS {ENDLESS.replace('SELECT i FROM n', f'SELECT {shown} FROM n')}")
+        connection.commit()
+    with pytest.raises(DataError, match=r"endless\.sqlite' is not a store of 'sobolev bench run': it has the"):
+        Store(path, read_only=read_only).finished()
+
+
 @pytest.mark.parametrize("read_only", [True, False])
 def test_foreign_files_are_refused_and_left_alone(tmp_path, read_only: bool) -> None:
     text = tmp_path / "text.sqlite"

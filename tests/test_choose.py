@@ -161,7 +161,9 @@ def test_every_rule_takes_an_equation_of_the_table(rule: str):
 
 
 def test_a_rule_that_is_not_known_is_refused_before_the_search():
-    with pytest.raises(ParameterError, match="'select' must be 'price', 'score', 'distinct', 'validation' or 'one-se', or a function"):
+    with pytest.raises(
+        ParameterError, match="'select' must be 'price', 'score', 'distinct', 'validation' or 'one-se', or a function"
+    ):
         fitted("x0", select="best")
 
 

@@ -58,6 +58,24 @@ def test_numpy_computes_the_same(name: str) -> None:
         np.testing.assert_allclose(ran(CASES[name].to("numpy"))(TABLE), expected(CASES[name]), rtol=1e-12, atol=1e-12)
 
 
+#: What is not a number, too large, too small, and where the protected operators change.
+SPECIAL = [math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-320, 5e-4, -5e-4, 1e-3, 1.5, -1.5, 1e308, -1e308]
+SPECIAL_TABLE = np.array([[a, b] for a in SPECIAL for b in SPECIAL])
+
+
+def special(expression: Expression) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return sn.convert.to_numpy(expression, ["x0", "x1"])(SPECIAL_TABLE)
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("name", OF_OPERATOR)
+def test_torch_computes_the_same_of_numbers_that_are_none(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    values = ran(OF_OPERATOR[name].to("torch", names=["x0", "x1"]))(torch.tensor(SPECIAL_TABLE)).numpy()
+    np.testing.assert_allclose(values, special(OF_OPERATOR[name]), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.torch
 @pytest.mark.parametrize("name", CASES)
 def test_torch_computes_the_same(name: str) -> None:
@@ -184,7 +202,11 @@ def test_every_operator_has_an_excel_formula_and_latex_rounds() -> None:
     assert e.to("excel", precision=2) == "=((2.1*SIN(A2))-0.00012)"
 
 
-HOSTILE = ["a\nimport os", "x'; DROP", "end", "*/ int", "ü", "2nd", "?? /", "sin", "body mass", "body_mass"]
+HOSTILE = [
+    "a\nimport os", "x'; DROP", "end", "*/ int", "ü", "2nd", "?? /", "sin", "body mass", "body_mass",
+    "__import__('pathlib').Path('pwned').touch()", "E", "I", "S", "beta", "min", "lambda", "a\n\nb", "$",
+    "\\input{x}", "%", "=1+1", "#= x", "`run`", "$(run)", "x\\", "a\rb", "x0", "_t0", "\x00", "\u2028y = 1", "f",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("language", ["numpy", "torch", "jax", "c", "cpp", "julia", "excel"])
@@ -193,14 +215,58 @@ def test_hostile_names_stay_names(language: str, tmp_path: Path) -> None:
     for name in HOSTILE[1:]:
         e = Expression.of("add", e, Expression.of("sin", name))
     source = e.to(language, names=HOSTILE)
-    code = [line for line in source.splitlines() if not re.match(r"\s*(#|//)", line)]
-    assert all("import os" not in line and "; DROP" not in line and "*/" not in line for line in code)
+    code = "\n".join(line for line in source.split("\n") if not re.match(r"\s*(#[^=]|//)", line) or "include" in line)
+    words = "[A-Za-z_][A-Za-z_0-9]*"
+    assert re.fullmatch(rf"(?:{words}|[0-9.]+(?:e-?[0-9]+)?|[-+*/=()\[\],:;.<>{{}}? \n#&|^]|std::)*", code), code
+    row = RNG.normal(size=(3, len(HOSTILE)))
+    expected_values = row[:, 0] + np.sin(row[:, 1:]).sum(axis=1)
     if language == "numpy":
-        row = RNG.normal(size=(3, len(HOSTILE)))
-        np.testing.assert_allclose(ran(source)(row), row[:, 0] + np.sin(row[:, 1:]).sum(axis=1))
-    if language == "c" and shutil.which("cc"):
-        (tmp_path / "f.c").write_text(source, encoding="utf-8")
-        subprocess.run(["cc", "-Wall", "-Werror", "-c", "f.c"], cwd=tmp_path, check=True)
+        np.testing.assert_allclose(ran(source)(row), expected_values)
+    if language in ("c", "cpp") and shutil.which("cc"):
+        path = tmp_path / f"f.{language}"
+        path.write_text(source, encoding="utf-8")
+        compiler = ["cc", "-Wall", "-Wno-comment", "-Werror", "-trigraphs", "-c", path.name]
+        subprocess.run(compiler, cwd=tmp_path, check=True)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_sympy_reads_every_name_back_as_a_symbol_and_runs_none(name: str, tmp_path: Path, monkeypatch) -> None:
+    sympy = pytest.importorskip("sympy")
+    monkeypatch.chdir(tmp_path)
+    e = Expression.of("add", Expression.of("sin", name), Expression.of("mul", 2.0, "x1"))
+    for columns in ([name, "x1"], None):
+        text = str(e.to("sympy", names=columns))
+        read = sympy.sympify(text)
+        assert len(read.free_symbols) == 2 and read == e.to("sympy", names=columns), text
+    assert not list(tmp_path.iterdir())
+
+
+def test_renamed_inputs_of_sympy_stay_different() -> None:
+    pytest.importorskip("sympy")
+    e = Expression.of(HOSTILE[0])
+    for name in HOSTILE[1:]:
+        e = Expression.of("add", e, name)
+    assert len(e.to("sympy").free_symbols) == len(HOSTILE)
+    assert {str(symbol) for symbol in sn.to_sympy(e).free_symbols} == set(HOSTILE)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.filterwarnings("ignore:Font")
+def test_latex_reads_every_name_back_as_text(name: str) -> None:
+    mathtext = pytest.importorskip("matplotlib.mathtext")
+    text = Expression.of("mul", 2.0, Expression.of("sin", name)).to("latex")
+    assert text.isprintable() and "\\input" not in text
+    mathtext.MathTextParser("path").parse(f"${text}$")
+
+
+def test_the_command_line_exports_names_that_are_code_as_words(tmp_path: Path, monkeypatch) -> None:
+    sympy = pytest.importorskip("sympy")
+    monkeypatch.chdir(tmp_path)
+    header = "__import__('pathlib').Path('pwned').touch()"
+    run = CliRunner().invoke(app, ["export", f"2*sin(`{header}`)", "--to", "sympy", "--names", header])
+    assert run.exit_code == 0, run.output
+    assert len(sympy.sympify(run.stdout).free_symbols) == 1
+    assert not (tmp_path / "pwned").exists()
 
 
 def test_identifiers_are_safe_and_differ() -> None:

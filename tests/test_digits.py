@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 
+import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+import sobolev_novelty as sn
 from sobolev_novelty.convert import to_latex
-from sobolev_novelty.digits import MAX_DIGITS, interval_text, number_text
+from sobolev_novelty.digits import MAX_DIGITS, interval_text, number_text, short_numbers
 from sobolev_novelty.expression import short_text
 from sobolev_novelty.parsing import parse
 from sobolev_novelty.render.formulas import short_formula
@@ -63,3 +66,25 @@ def test_no_display_shows_seventeen_digits() -> None:
 
 def test_text_that_is_not_a_formula_stays_as_it_is() -> None:
     assert short_formula("term 0.123456789") == "term 0.123456789"
+
+
+def test_a_formula_is_shown_with_four_digits_and_its_names_as_they_are() -> None:
+    names = ("x1", "a 1.23456789", "b`2.3456789", "x10", "e5", "m_1")
+    e = sn.parse("1.23456789*`a 1.23456789` + 12.5*x1 - 7654321.125*`b``2.3456789`/x10 + 1e-7*e5*m_1", names=names)
+    shown = short_numbers(str(e))
+    assert shown == "1.235*`a 1.23456789` + 12.5*x1 - 7.654e+06*`b``2.3456789`/x10 + 1e-07*e5*m_1"
+    assert sn.parse(shown, names=names).variables == e.variables
+
+
+def test_no_text_for_a_person_has_seventeen_digits() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0.0, 1.0, (200, 1))
+    y = 2.7642760034744 * X[:, 0] + rng.normal(size=200)
+    text = "2.7642760034744*x0 + 3.1234567891234*sin(1.23456789012*x0) + 0.7777777777*x0**2"
+    report = sn.novelty(text, X, y)
+    pruned = sn.prune(text, X, y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, verbose=False).fit(X, y)
+    shown = [str(report), *(str(report.explain(k)) for k in range(3)), str(pruned), repr(pruned)]
+    shown += [*model.verdicts_["term"]]
+    assert not [part for part in shown if re.search(r"\d\.\d{6}", part)]
+    assert "1.23456789012" in "".join(report.labels)  # what is read again stays exact

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import importlib
+import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,7 @@ import sobolev_novelty as sn
 from dynamical_systems import growth, predation, trajectory
 from sobolev_novelty.bench.odebench import has_form
 from sobolev_novelty.dynamics.trajectories import as_trajectories
+from sobolev_novelty.errors import SobolevError
 
 T = np.linspace(0.0, 10.0, 200)
 SEARCH = sn.SymbolicRegressor(
@@ -83,6 +88,47 @@ def test_a_saved_model_integrates_as_before(model: sn.DynamicsRegressor, tmp_pat
     (tmp_path / "other.json").write_text('{"format": "recipe"}')
     with pytest.raises(sn.DataError, match="does not hold equations of motion"):
         sn.DynamicsRegressor.load(tmp_path / "other.json")
+
+
+ODD = [
+    None, True, 0, -1, 10**9, 10**400, 1.5, float("nan"), float("inf"), "", "a", "1/0", "\ud800", [], [0], [[0] * 3],
+    {}, {"a": 1}, {"a": "b"}, "x" * 100,
+]  # fmt: skip
+
+
+def _places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield path
+    for key in (
+        content if isinstance(content, dict) else range(min(1, len(content))) if isinstance(content, list) else ()
+    ):
+        yield from _places(content[key], (*path, key))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_file_that_holds_anything_is_read_or_refused_in_one_line(model: sn.DynamicsRegressor, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    model.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    n_refused = 0
+    for place in _places(content):
+        for value in ODD:
+            made = copy.deepcopy(content)
+            inner = made
+            for step in place[:-1]:
+                inner = inner[step]
+            if place:
+                inner[place[-1]] = value
+            path.write_text(json.dumps(made if place else value), encoding="utf-8")
+            try:
+                again = sn.DynamicsRegressor.load(path)
+                assert str(again)
+                again.save(tmp_path / "again.json")
+                again.predict(np.ones((3, len(again._inputs()))))
+                again.integrate([0.0, 0.1], np.ones(len(again.states_)))
+            except SobolevError as error:
+                n_refused += 1
+                assert len(str(error)) < 500
+    assert n_refused > 200
 
 
 def test_several_trajectories_come_as_a_list_or_with_a_column() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -10,9 +11,9 @@ from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty
-from sobolev_novelty.batch import novelty_penalty
+from sobolev_novelty.batch import novelties, novelty_penalty
 from sobolev_novelty.data import as_sample
-from sobolev_novelty.errors import ParameterError, ParseError
+from sobolev_novelty.errors import ParameterError, ParseError, SobolevError
 from sobolev_novelty.evaluation import evaluate
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.guidance import (
@@ -341,6 +342,21 @@ def test_bad_options_of_the_archive_are_refused() -> None:
         sn.TermArchive(order=3).update(["x0"], inputs(0))
 
 
+def test_a_score_that_writes_to_its_arguments_changes_nothing() -> None:
+    def careless(y: np.ndarray, prediction: np.ndarray, expression: Expression) -> float:
+        prediction -= y
+        y[:] = 0.0
+        return -float(np.mean(prediction**2)) - 0.01 * expression.complexity
+
+    def careful(y: np.ndarray, prediction: np.ndarray, expression: Expression) -> float:
+        return -float(np.mean((prediction - y) ** 2)) - 0.01 * expression.complexity
+
+    X = inputs(0)
+    y = 3.0 * X[:, 0] ** 2 + X[:, 1]
+    found = [sn.prune("3*x0**2 + x1 + sin(x0)", X, y, score=score).expression for score in (careless, careful)]
+    assert str(found[0]) == str(found[1])
+
+
 # --- feedback
 
 
@@ -352,15 +368,38 @@ def test_feedback_names_at_most_three_low_and_two_high_terms() -> None:
     assert high.count("\n- ") == 2
 
 
+@pytest.mark.parametrize("intercept", ["free", "term"])
 @given(terms=subsets, seed=seeds)
-def test_feedback_lists_the_lowest_and_is_empty_when_nothing_is_low(terms: list[str], seed: int) -> None:
+def test_feedback_lists_the_lowest_and_is_empty_when_nothing_is_low(
+    intercept: str, terms: list[str], seed: int
+) -> None:
     X = inputs(seed)
-    nu = reference_novelty(reference_matrix(terms, X))
-    text = sn.feedback(terms, X)
-    low = [terms[i] for i in np.argsort(nu, kind="stable") if nu[i] <= TAU]
+    Psi = reference_matrix(terms, X)
+    if intercept == "free":
+        one = reference_matrix(["1"], X)
+        Psi = Psi - one @ np.linalg.lstsq(one, Psi, rcond=None)[0]
+        Psi[:, [term == "1" for term in terms]] = 0.0
+    nu = reference_novelty(Psi)
+    text = sn.feedback(terms, X, intercept=intercept)
+    low = [terms[i] for i in np.argsort(nu, kind="stable") if nu[i] <= TAU and terms[i] != "1"]
     assert (text == "") == (not low)
     for term in low[:3]:
         assert f"- {sn.parse(term)} (novelty" in text
+
+
+@pytest.mark.parametrize("intercept", ["free", "term"])
+def test_feedback_never_names_the_constant(intercept: str) -> None:
+    X = np.random.default_rng(0).uniform(4.0, 5.0, (200, 2))
+    found = novelties(["sqrt(x0) + x0 + x1**2 + 2"], X)[0]
+    assert found.nu[[str(term.expression) for term in found.terms].index("1")] < TAU  # so that it would be listed
+    text = sn.feedback("sqrt(x0) + x0 + x1**2 + 2", X, intercept=intercept)
+    assert "sqrt(x0) (novelty" in text and re.search(r"- [0-9.]+ \(novelty", text) is None
+    assert sn.feedback("x1 + 2", X, intercept="free") == sn.feedback("x1", X, intercept="free") == ""
+
+
+def test_feedback_takes_the_two_intercepts_only() -> None:
+    with pytest.raises(ParameterError, match="'intercept' must be"):
+        sn.feedback("x0", inputs(0), intercept="none")
 
 
 @pytest.mark.parametrize("equation", ["x0 - x0", "log(x0 - 9) + x0"])
@@ -368,9 +407,9 @@ def test_feedback_is_empty_where_diagnosis_fails(equation: str) -> None:
     assert sn.feedback(equation, inputs(0)) == ""
 
 
-@pytest.mark.parametrize("equation", ["", "x0 +", "nonsense(x0)"])
-def test_feedback_refuses_what_it_cannot_read(equation: str) -> None:
-    with pytest.raises(ParseError):
+@pytest.mark.parametrize("equation", ["", "x0 +", "nonsense(x0)", "x0 + unknown", [], ["x0", "1 +"]])
+def test_feedback_does_not_call_unreadable_text_fine(equation: object) -> None:
+    with pytest.raises(SobolevError, match=r"expression|known|unknown|empty"):
         sn.feedback(equation, inputs(0))
 
 

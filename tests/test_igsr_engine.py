@@ -218,10 +218,12 @@ def test_limits_are_checked() -> None:
 OVERLAPPING = "x0\nsin(x0)\nx0**2\nx1"
 
 
-def prompts(*, novelty: bool, influence: bool, texts: tuple[str, ...] = (OVERLAPPING, "x2")) -> list[str]:
+def prompts(
+    *, novelty: bool, influence: bool, texts: tuple[str, ...] = (OVERLAPPING, "x2"), **options: object
+) -> list[str]:
     proposer = Scripted(texts)
     y = np.exp(X[:, 0]) + X[:, 1] + 0.05 * np.random.default_rng(3).normal(size=len(X))
-    fitted(proposer, novelty=novelty, influence=influence, limits=Limits(calls=4), y=y, min_influence=0.0)
+    fitted(proposer, novelty=novelty, influence=influence, limits=Limits(calls=4), y=y, min_influence=0.0, **options)
     return [question.prompt for question in proposer.asked]
 
 
@@ -249,12 +251,21 @@ def test_where_nothing_is_low_the_prompt_is_that_of_the_plain_engine() -> None:
 
 def test_the_words_are_those_of_the_plug_in_verb() -> None:
     parts = Parts.of(Problem(SAMPLE, Y), np.random.default_rng(0))
-    terms = (parse("x0"), parse("sin(x0)"))
-    parent = Parent(terms, parse("x0 + sin(x0) + 1"), SAMPLE, parts.additive(terms), SobolevGuidance())
-    assert FEEDBACK["novelty"](parent) == feedback(parse("x0 + sin(x0) + 1"), SAMPLE) != ""
+    terms = (parse("x0"), parse("exp(0.3*x0)"))
+    parent = Parent(terms, parse("x0 + exp(0.3*x0) + 1"), SAMPLE, parts.additive(terms), SobolevGuidance())
+    assert FEEDBACK["novelty"](parent) == feedback(parse("x0 + exp(0.3*x0) + 1"), SAMPLE) != ""
     assert FEEDBACK["none"](parent) == ""
     both = FEEDBACK["novelty+influence"](parent)
     assert both.startswith(FEEDBACK["novelty"](parent)) and both.endswith(FEEDBACK["influence"](parent))
+
+
+def test_the_constant_is_never_told_to_repeat_the_others() -> None:
+    for intercept in ("free", "term"):
+        engine_prompts = prompts(novelty=True, influence=False, intercept=intercept)
+        words = "\n".join(text.partition("These terms repeat")[2] for text in engine_prompts)
+        assert "(novelty" in words and "- 1 (novelty" not in words
+    with pytest.raises(ParameterError, match="'intercept' must be 'free' or 'term'. Got 'none'."):
+        prompts(novelty=True, influence=False, intercept="none")
 
 
 def test_an_empty_parent_gets_no_feedback() -> None:
@@ -375,6 +386,33 @@ def test_a_killed_run_resumes_without_asking_again(tmp_path: Path) -> None:
         assert len(server.received) == second.counts_["calls made"] - second.counts_["calls replayed"]
     assert second.counts_["calls replayed"] == 3 and second.score(X, Y) > 1.0 - 1e-9
     assert fitted(Transcript(path), limits=Limits(calls=1)).counts_["calls replayed"] == 1  # the cut line does no harm
+
+
+def test_half_a_character_in_an_answer_is_recorded_and_replayed(tmp_path: Path) -> None:
+    path = tmp_path / "calls.jsonl"
+    with chat_server(saying("x0*x1\nsin(3*x2) \ud800\n\udfffx0")) as server:
+        first = recorded(path, proposer=ChatProposer(server.url, "m"))
+        n_asked = len(server.received)
+    again = recorded(path)
+    assert again.counts_["calls replayed"] == n_asked == 6
+    pd.testing.assert_frame_equal(first.equations_, again.equations_)
+    assert first.score(X, Y) > 0.9
+
+
+def test_a_full_disk_costs_the_transcript_and_not_the_search(tmp_path: Path) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("no /dev/full")
+    with (
+        chat_server(saying("x0*x1\nsin(3*x2)\nx0")) as server,
+        pytest.warns(UserWarning, match=r"The transcript '/dev/full' could not be written \(No space left on device\)"),
+    ):
+        model = recorded(Path("/dev/full"), proposer=ChatProposer(server.url, "m"))
+    assert model.score(X, Y) > 1.0 - 1e-9
+    with (
+        chat_server(saying("x0*x1")) as server,
+        pytest.warns(UserWarning, match="could not be written"),
+    ):
+        recorded(tmp_path / "no such folder" / "calls.jsonl", proposer=ChatProposer(server.url, "m"))
 
 
 def test_a_question_that_was_never_asked_is_not_answered_by_a_replay(tmp_path: Path) -> None:

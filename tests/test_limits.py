@@ -303,6 +303,72 @@ def test_a_parquet_file_of_repetitions_is_refused_before_it_is_read(tmp_path: Pa
         read_table(path, TableFormat(max_megabytes=1))
 
 
+_READ_AND_MEASURE = """
+import resource, sys
+from pathlib import Path
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.file_chunks import FileChunks
+from sobolev_novelty.files import read_table
+import pyarrow.parquet
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+try:
+    if sys.argv[2] == "whole":
+        table = read_table(Path(sys.argv[1]))
+        print(len(table), table.frame.iloc[-1, 1][:3])
+    else:
+        print(sum(len(table) for table in FileChunks(Path(sys.argv[1])).tables()))
+except DataError as error:
+    print("refused", str(error)[-60:])
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
+"""
+
+
+def _bomb(path: Path, kind: str) -> None:
+    """A few kilobytes that stand for 400 MB or more."""
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    options: dict[str, Any] = {"store_schema": False, "compression": "zstd", "write_statistics": False}
+    if kind == "lists":
+        part = arrow.table({"y": [1.0] * 100, "t": [[1.0] * 10_000] * 100})
+    else:
+        part = arrow.table({"y": [1.0] * 2500, "t": ["a" * 4000] * 2500})
+    if kind == "differences":
+        options |= {"use_dictionary": ["y"], "column_encoding": {"t": "DELTA_BYTE_ARRAY"}}
+    with parquet.ParquetWriter(path, part.schema, **options) as writer:
+        for _ in range(60):
+            writer.write_table(part)
+
+
+@pytest.mark.parametrize("how", ["whole", "chunks"])
+@pytest.mark.parametrize("kind", ["texts", "differences", "lists"])
+def test_a_small_parquet_file_takes_no_gigabytes(kind: str, how: str, tmp_path: Path) -> None:
+    path = tmp_path / "bomb.parquet"
+    _bomb(path, kind)
+    assert path.stat().st_size < 500_000
+    done = subprocess.run(
+        [sys.executable, "-c", _READ_AND_MEASURE, str(path), how], capture_output=True, text=True, check=True
+    )
+    said, megabytes = done.stdout.splitlines()
+    assert int(megabytes) < 300, done.stdout
+    if how == "whole":
+        assert said == "150000 aaa" if kind == "texts" else said.startswith("refused") and "max_megabytes" in said
+    else:
+        assert said == ("6000" if kind == "lists" else "150000")
+
+
+def test_texts_numbers_dates_and_gaps_of_a_parquet_file_are_what_they_were(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(
+        {"a": [1.5, None, 2.0], "t": ["x", None, "x"], "c": pd.Categorical(["u", "v", "u"]), "n": [1, 2, 3],
+         "d": pd.to_datetime(["2020-01-01"] * 3), "b": [True, False, True], "l": [[1], [2, 3], []]}
+    )  # fmt: skip
+    frame.to_parquet(tmp_path / "t.parquet")
+    for found in (read_table(tmp_path / "t.parquet"), *FileChunks(tmp_path / "t.parquet").tables()):
+        assert found.columns == tuple(frame.columns)
+        assert found.frame["t"].isna().tolist() == [False, True, False]
+        for name in frame.columns[:-1]:
+            assert found.frame[name].astype(object).dropna().tolist() == frame[name].astype(object).dropna().tolist()
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("place", [0.0, 0.3, 0.6, 0.9])
 def test_a_damaged_archive_is_our_error(kind: str, place: float, tmp_path: Path) -> None:

@@ -172,6 +172,40 @@ def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> N
     assert re.search(r"^2\.(4|4000\d+|3999\d+)\*sin\(x0\)$", capsys.readouterr().out, re.MULTILINE)
 
 
+def test_the_readmes_share_of_laws_stands_on_the_page_that_it_links_to() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (result,) = [line for line in readme.splitlines() if "of the 133 white-box laws" in line]
+    share = int(re.search(r"finds (\d+) %", result)[1])
+    page, section = re.search(r"\]\((docs/[\w-]+\.md)#([\w-]+)\)", result).groups()
+    text = (ROOT / page).read_text(encoding="utf-8")
+    titles = [re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in re.findall(r"^#+ (.*)$", text, re.M)]
+    assert section in titles
+    assert share in {round(float(number)) for number in re.findall(r"([\d.]+) %", text)}
+
+
+def test_hashes_name_every_base_dependency_at_its_version() -> None:
+    lines = (ROOT / "hashes.txt").read_text(encoding="utf-8").splitlines()
+    pinned = [line for line in lines if not line.startswith("#")]
+    assert all(
+        re.fullmatch(r"[A-Za-z0-9_.\-]+==[A-Za-z0-9_.+!\-]+ --hash=sha256:[0-9a-f]{64}", line) for line in pinned
+    )
+    constraints = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
+    assert {line.split()[0] for line in pinned} <= set(constraints)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = {line.partition("==")[0].lower() for line in pinned}
+    assert {re.match(r"[\w-]+", text)[0].lower() for text in project["dependencies"]} <= names
+
+
+def test_every_package_of_an_extra_has_its_licence_named() -> None:
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    named = {
+        name.strip().lower() for names in re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE) for name in names.split(",")
+    }
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    packages = {re.match(r"[\w-]+", text)[0].lower() for texts in extras.values() for text in texts}
+    assert packages <= named, packages - named
+
+
 def test_constraints_are_exact_versions_without_addresses() -> None:
     lines = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
     pinned = [line for line in lines if line and not line.startswith("#")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -384,3 +385,19 @@ def test_an_order_given_as_a_float_is_that_order() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     found = sn.novelty("x0 + x0*x1", X, order=1.0)  # type: ignore[arg-type]
     assert str(found) == str(sn.novelty("x0 + x0*x1", X, order=1))
+
+
+def test_a_formula_of_too_many_terms_is_refused_at_once() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    long = "+".join(f"sin({k}*x0 + x1)" for k in range(1, 1001))
+    started = time.perf_counter()
+    with pytest.raises(ParameterError, match="'equation' has 1000 terms, and 'max_terms' is 300. Give fewer terms, or"):
+        sn.novelty(long, X)
+    assert time.perf_counter() - started < 5.0
+    assert len(sn.novelty("x0 + x1 + sin(x0)", X, max_terms=3).terms) == 3
+    assert len(sn.novelty([f"sin({k}*x0)" for k in range(1, 302)], X, max_terms=None).terms) == 301
+    with pytest.raises(ParameterError, match="'equation' has 3 terms, and 'max_terms' is 2"):
+        sn.novelty(["x0", "x1", "x0*x1"], X, max_terms=2)
+    for odd in (0, -1, 1.5, True, "many"):
+        with pytest.raises(ParameterError, match="'max_terms' must be a whole number of at least 1, or None. Got"):
+            sn.novelty("x0", X, max_terms=odd)

@@ -202,6 +202,24 @@ def test_a_pole_between_the_rows_is_not_monotone() -> None:
     assert control.is_monotone(parse("1/x0"), Sample(x + 4.0, ("x0",)))
 
 
+def test_a_loss_that_writes_to_its_arguments_changes_nothing() -> None:
+    def careless(target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        prediction -= target
+        target[:] = 0.0
+        return np.square(prediction, out=prediction)
+
+    def careful(target: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return (target - prediction) ** 2
+
+    y = np.ascontiguousarray(2.0 * X[:, 0] ** 2 + X[:, 1])
+    before = X.copy(), y.copy()
+    options = {"budget": sn.Budget(max_evaluations=300), "random_state": 0, "verbose": False}
+    found = [sn.SymbolicRegressor(loss=loss, **options).fit(X, y).expression_ for loss in (careless, careful)]
+    assert found[0] == found[1]
+    np.testing.assert_array_equal(X, before[0])
+    np.testing.assert_array_equal(y, before[1])
+
+
 # --- templates
 
 
@@ -224,7 +242,7 @@ def test_the_functions_of_a_template_are_found(template: str, target: np.ndarray
     assert model.score(XY, target) > 1.0 - 1e-9
 
 
-@pytest.mark.parametrize("text", ["a", "a1", "_", "f(", "2f(", "a ", "f(x)+", "`"])
+@pytest.mark.parametrize("text", ["a", "a1", "_", "f(", "2f(", "a ", "f(x)+", "`", "sin", "f" + " " * 999])
 def test_a_long_template_is_read_or_refused_in_no_time(text: str) -> None:
     begin = time.monotonic()
     with pytest.raises(SobolevError) as refused:

@@ -169,10 +169,38 @@ def test_more_islands_than_workers_and_a_worker_that_is_not_replaced_end_all_the
     assert found.n_evaluations_ >= 2000
 
 
+@pytest.mark.parametrize("what", ["client", "cluster"])
+def test_a_cluster_that_is_closed_during_a_fit_costs_its_islands_and_not_the_search(what: str, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'dask'")
+    closed: list[str] = []
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
+        ) as cluster,
+        distributed.Client(cluster) as client,
+        pytest.warns(UserWarning, match=r"given up; the others go on.*the client of the cluster is closed"),
+    ):
+
+        def close_once(progress: SearchProgress) -> bool:
+            if not closed and progress.n_evaluations > 500:
+                closed.append(what)
+                (client if what == "client" else cluster).close()
+            return False
+
+        found = model(quick(), client=client, budget=sn.Budget(max_evaluations=2400))
+        found.fit(X, HARD, callback=close_once)
+        with pytest.raises(ParameterError, match="'client' must be connected to its cluster. Got one that is clos"):
+            model(quick(), client=client).fit(X, HARD)
+    assert closed == [what]
+    assert found.n_evaluations_ >= 1200 and found.score(X, HARD) > 0.9
+
+
 def test_a_client_that_is_none_is_refused() -> None:
     pytest.importorskip("distributed", reason="needs the extra 'dask'")
     with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
         model(quick(), client="tcp://127.0.0.1:8786", islands=2).fit(X, HARD)
+    with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
+        model(quick(), client="tcp://127.0.0.1:8786").fit(X, HARD)
 
 
 class Failing(Genetic):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import pickle
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,32 @@ def test_the_spread_of_inputs_is_that_of_all_rows(offset: float, spread: float) 
     X[::7] = np.nan
     terms = ["x0", "cos(x0)"]
     assert_same(novelty_of_chunks(terms, np.array_split(X, 9)), report.novelty(terms, X))
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).maxexp <= np.finfo(np.float64).maxexp, reason="no wider floats")
+@pytest.mark.parametrize(
+    "options", [{}, {"order": 0}, {"order": 2}, {"coordinates": "raw"}, {"intercept": "free"}], ids=str
+)
+@pytest.mark.parametrize("spread", [1e300, 1e200, 1e160, 1e-150, 1e-200, 1e-300])
+def test_inputs_near_the_ends_of_the_range_of_floats_are_judged_as_whole(
+    spread: float, options: dict[str, Any]
+) -> None:
+    X = np.random.default_rng(0).uniform(1.0, 3.0, size=(150, 2)) * [spread, 1.0]
+    terms = ("x0", "1/x0", "x0*x1", "x0**2", "sqrt(abs(x0))", "x1 + sin(x1)", "x0/(1 + x1**2)")
+    for pair in combinations(terms, 2):
+        whole = report.novelty(list(pair), X, **options)
+        streamed = novelty_of_chunks(list(pair), np.array_split(X, 4), **options)
+        assert streamed.status is whole.status, pair
+        np.testing.assert_allclose(streamed.nu, whole.nu, atol=1e-6, err_msg=str(pair))
+
+
+def test_an_accumulator_of_the_format_before_is_read_as_it_was() -> None:
+    X = np.random.default_rng(0).normal(size=(100, 2))
+    whole = NoveltyAccumulator("x0 + sin(x0)*x1", coordinates="raw").update(X)
+    content = json.loads(whole.to_bytes())  # along raw coordinates the units are 1, as they always were
+    del content["tally"]["units"]
+    before = NoveltyAccumulator.from_bytes(json.dumps(content | {"format": 2}).encode())
+    np.testing.assert_array_equal(before.report().nu, whole.report().nu)
 
 
 def test_a_column_that_is_constant_in_every_block_but_not_overall_is_not_constant() -> None:
@@ -214,7 +241,7 @@ def test_foreign_bytes_are_refused() -> None:
         with pytest.raises(DataError, match="not an accumulator"):
             NoveltyAccumulator.from_bytes(data)
     with pytest.raises(DataError, match="has format 99"):
-        NoveltyAccumulator.from_bytes(good.replace(b'"format": 2', b'"format": 99'))
+        NoveltyAccumulator.from_bytes(good.replace(b'"format": 3', b'"format": 99'))
 
 
 def test_the_numpy_kernel_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

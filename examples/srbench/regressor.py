@@ -38,13 +38,17 @@ def model(est: SymbolicRegressor, X: Any = None) -> str:
         Its column names are used; without it the names seen in ``fit``, or ``x0, x1, …``.
     """
     from sobolev_novelty.convert import to_sympy
+    from sobolev_novelty.convert.languages import safe_identifiers
 
     expression = est.expression_
     columns = getattr(X, "columns", None)
     if columns is not None:
         seen = getattr(est, "feature_names_in_", None)
         names = [f"x{k}" for k in range(len(columns))] if seen is None else list(seen)
-        expression = expression.rename(dict(zip(names, map(str, columns), strict=True)))
+        # SymPy runs the text that it reads: a name that is not an identifier becomes one.
+        safe = safe_identifiers([str(name) for name in columns], frozenset())
+        shown = [name if name.isidentifier() else safe[name] for name in map(str, columns)]
+        expression = expression.rename(dict(zip(names, shown, strict=True)))
     return str(to_sympy(expression))
 
 

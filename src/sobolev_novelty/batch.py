@@ -20,6 +20,9 @@ from sobolev_novelty.projection import TAU_ID, conditional_residuals
 from sobolev_novelty.signatures import signatures
 from sobolev_novelty.terms import Term, additive_terms
 
+#: Terms of one equation that a report is made of, unless more are allowed: of a thousand it takes half a minute.
+MAX_TERMS = 300
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TermNovelties:
@@ -219,8 +222,20 @@ def conditional_novelty(
     return conditional_residuals(R[:, : len(given)], R[:, len(given) :])
 
 
-def terms_of(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
-    """The expression (None for a list of terms), its terms, and notes on how they were split."""
+def terms_of(
+    equation: Any, names: tuple[str, ...], max_terms: int | None = None
+) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
+    """The expression (None for a list of terms), its terms, and notes on how they were split; too many are refused."""
+    expression, terms, notes = _split(equation, names)
+    if max_terms is not None and len(terms) > max_terms:
+        raise ParameterError(
+            f"'equation' has {len(terms)} terms, and 'max_terms' is {max_terms}. Give fewer terms, or a larger "
+            "'max_terms' if you can wait."
+        )
+    return expression, terms, notes
+
+
+def _split(equation: Any, names: tuple[str, ...]) -> tuple[Expression | None, tuple[Term, ...], tuple[str, ...]]:
     if isinstance(equation, list | tuple) and not is_model(equation):  # a tree of DEAP is a list too
         if not equation:
             raise ParameterError("'equation' is an empty list. Give at least one term.")

@@ -7,6 +7,7 @@ What is stored or parsed again is written in full by :func:`sobolev_novelty.expr
 from __future__ import annotations
 
 import math
+import re
 
 #: Significant digits of a number of which nothing else is known.
 DEFAULT_DIGITS = 4
@@ -56,6 +57,21 @@ def number_text(value: float | None, half_width: float | None = None, digits: in
     if digits >= DEFAULT_DIGITS and value == round(value) and abs(value) < WHOLE:
         return str(int(value))
     return f"{value:.{digits}g}"
+
+
+#: A name between backticks, which stays, or a number of a formula's text.
+_WRITTEN = re.compile(r"`(?:[^`]|``)*+`|(?<![\w.])(?:\d+\.\d+(?:e[+-]?\d+)?|\d+e[+-]?\d+)")
+
+
+def short_numbers(text: str, digits: int = DEFAULT_DIGITS) -> str:
+    """The text of a formula for a person: its numbers as :func:`number_text` has them, names as they are.
+
+    Examples
+    --------
+    >>> short_numbers("2.34567891234*sin(1.5*x12 + `a 1.234567`) - 1e-300*x0"), short_numbers("term 3")
+    ('2.346*sin(1.5*x12 + `a 1.234567`) - 1e-300*x0', 'term 3')
+    """
+    return _WRITTEN.sub(lambda m: m[0] if m[0][0] == "`" else number_text(float(m[0]), digits=digits), text)
 
 
 def _plain(value: float, digits: int) -> str:

@@ -31,7 +31,7 @@ from sobolev_novelty.data import FloatArray, Sample, as_sample
 from sobolev_novelty.digits import number_text
 from sobolev_novelty.evaluation import as_expression, derivatives
 from sobolev_novelty.expression import Expression, short_text
-from sobolev_novelty.interval_arithmetic import POLE, Bounds, applied
+from sobolev_novelty.interval_arithmetic import OVERFLOW, POLE, Bounds, applied
 from sobolev_novelty.operators import Operator
 from sobolev_novelty.parameters import COUNT, checked
 
@@ -113,9 +113,9 @@ class DomainCheck:
 
     @property
     def answer(self) -> Answer:
-        """The three-valued answer."""
+        """The three-valued answer; where nothing was looked at, nothing is known."""
         if not self.findings:
-            return Answer.SAFE
+            return Answer.SAFE if self.n_boxes else Answer.UNDECIDED
         return Answer.CERTAIN if any(finding.is_certain for finding in self.findings) else Answer.UNDECIDED
 
     @property
@@ -137,7 +137,7 @@ def check_domain(
     X : array of shape (n_samples, n_features) or DataFrame
         The observed inputs: the box is the range of each column.
     max_boxes : int
-        Work limit.
+        Work limit, at least 1.
 
     Examples
     --------
@@ -238,7 +238,7 @@ class _Check:
         values, parts = self.at(points, node, critical)
         operands = self.at(points, *node.children)
         proper = np.isfinite(operands).all(axis=0)
-        bad = proper & (~np.isfinite(values) | (np.abs(values) > BLOWN_UP * self.size(place, node)))
+        bad = proper & self.has_failed(problem, values, self.size(place, node))
         for k in np.flatnonzero(bad)[:MAX_JUDGED].tolist():
             self.judge(place, problem, node, points[:, k])
             if place in self.certain:
@@ -255,6 +255,11 @@ class _Check:
             value = self.at(zero[:, None], node)[0, 0]
             if not math.isfinite(value) or abs(value) > BLOWN_UP * self.size(place, node):
                 self.judge(place, problem, node, zero, is_zero=True)
+
+    def has_failed(self, problem: str, values: Any, size: float) -> Any:
+        """Whether values are what the problem says: large ones belong to a pole, but are no overflow."""
+        is_large = np.abs(values) > (np.inf if problem == OVERFLOW else BLOWN_UP * size)
+        return ~np.isfinite(values) | is_large
 
     def zero_between(self, critical: Expression, positive: FloatArray, negative: FloatArray) -> FloatArray:
         """Where the critical part vanishes between two points of opposite sign."""
@@ -287,7 +292,7 @@ class _Check:
         """Whether a point where a subexpression fails is one where the whole fails, and not only there."""
         value = self.at(point[:, None], self.expression)[0, 0]
         size = self.size(0, self.expression)
-        fails = not math.isfinite(value) or abs(value) > BLOWN_UP * size
+        fails = bool(self.has_failed(problem, value, size))
         if fails and problem == POLE:
             step = NEARBY * (self.high - self.low)
             around = np.clip(

@@ -174,15 +174,24 @@ def standardized_derivatives(
     >>> standardized_derivatives([parse("1/x0**2")], as_sample(x), np.array([1e150]))[0, 1]
     array([-2.0e-300, -2.5e-301])
     """
-    rows = derivatives(expressions, sample, order if not is_far(scales) else 0)
-    if order == 0:
-        return rows
-    wide = rows
-    if is_far(scales):
-        programs = kernels.compile_programs(expressions, sample.names)
-        wide = numpy_kernel.derivatives(programs, sample.X.astype(EXTENDED), order)
-    s = scales.astype(wide.dtype)
-    factors = np.concatenate([s, [s[j] * s[k] for j, k in second_order_pairs(len(s))]]) if order == 2 else s
+    if order == 0 or not is_far(scales):
+        rows = derivatives(expressions, sample, order)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.asarray(rows * along_blocks(scales, order)[:, None])
+    return far_derivatives(kernels.compile_programs(expressions, sample.names), sample.X, scales, order)
+
+
+def far_derivatives(programs: kernels.Programs, X: FloatArray, scales: FloatArray, order: int) -> FloatArray:
+    """:func:`standardized_derivatives` of programs, in extended range."""
+    values = np.asarray(kernels.derivatives(programs, X, 0))  # as they are computed everywhere
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        slopes = (wide[:, 1:] * factors[:, None]).astype(np.float64)
-    return np.concatenate([rows[:, :1], slopes], axis=1)  # values as they are computed everywhere
+        wide = numpy_kernel.derivatives(programs, X.astype(EXTENDED), order)
+        slopes = (wide * along_blocks(scales.astype(wide.dtype), order)[:, None])[:, 1:].astype(np.float64)
+    return np.concatenate([values, slopes], axis=1)
+
+
+def along_blocks(scales: Any, order: int) -> Any:
+    """The factor of each derivative row where every input is divided by its own: 1, s_j, s_j·s_k."""
+    first = scales if order else scales[:0]
+    second = [scales[j] * scales[k] for j, k in second_order_pairs(len(scales))] if order == 2 else []
+    return np.concatenate([np.ones(1, scales.dtype), first, np.array(second, scales.dtype)])

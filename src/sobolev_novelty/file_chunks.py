@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.compression import BoundedReader
-from sobolev_novelty.errors import DataError, ParameterError, require
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.files import Table, TableFile, check_not_empty
+from sobolev_novelty.parquet_tables import ParquetTable
 from sobolev_novelty.progress import OnProgress, Step, silent
 from sobolev_novelty.table_format import TableFormat, TextLayout
 
@@ -113,21 +114,20 @@ class FileChunks:
         self, file: TableFile, columns: Sequence[str] | None
     ) -> Iterator[tuple[pd.DataFrame, int, int]]:  # fmt: skip
         """Chunks, each with the rows read so far and those of the file."""
-        parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors():
             # Buffered, so that a row group as large as the file is not read at once.
-            stored = parquet.ParquetFile(self.path, buffer_size=2**20)
-        with stored:
+            table = ParquetTable.opened(self.path, buffer_size=2**20)
+        with table.stored as stored:
             rows = self._rows(stored.metadata.num_columns)
             wanted = None if columns is None else list(columns)
             n_read = 0
             for groups in _row_groups(stored.metadata, rows):
                 # One iterator keeps the buffers of all its row groups until it ends.
-                batches = stored.iter_batches(batch_size=rows, row_groups=groups, columns=wanted)
+                batches = table.batches(rows, groups, wanted)
                 while True:
                     with file.errors():
                         batch = next(batches, None)
-                        frame = None if batch is None else batch.to_pandas().rename(columns=str)
+                        frame = None if batch is None else table.frame(batch)
                     if frame is None:
                         break
                     n_read += len(frame)

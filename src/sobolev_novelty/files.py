@@ -13,9 +13,10 @@ from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
-from sobolev_novelty.compression import COMPRESSIONS, check_expansion, compression_of, decompressed
+from sobolev_novelty.compression import COMPRESSIONS, compression_of, decompressed
 from sobolev_novelty.data import FloatArray, repeated
-from sobolev_novelty.errors import DataError, SobolevError, require, shortened
+from sobolev_novelty.errors import DataError, SobolevError, shortened
+from sobolev_novelty.parquet_tables import ParquetTable
 from sobolev_novelty.table_format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
 from sobolev_novelty.wide_text import MANY_COLUMNS, coerced, data_lines, is_wide, read_few, read_wide
 
@@ -268,14 +269,11 @@ def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat 
     written = TableFormat() if written is None else written
     file = source if isinstance(source, TableFile) else TableFile.of(source, written)
     if file.is_parquet:
-        parquet = require("pyarrow.parquet", extra="parquet")
         with file.errors(), file.open() as raw:
-            stored = parquet.ParquetFile(raw)
-            n_columns = stored.metadata.num_columns
-            check_expansion(file.name, 8 * stored.metadata.num_rows * n_columns, file.allowed)
+            stored = ParquetTable.opened(raw)
             # Threads read ahead in every column: gigabytes where there are tens of thousands.
-            frame = stored.read(use_threads=n_columns < MANY_COLUMNS).to_pandas()
-            table = Table(frame.rename(columns=str), file.label)
+            few_columns = stored.stored.metadata.num_columns < MANY_COLUMNS
+            table = Table(stored.read(file.name, file.allowed, use_threads=few_columns), file.label)
     else:
         file.check_length()
         layout = file.layout(written)

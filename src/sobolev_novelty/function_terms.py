@@ -109,7 +109,7 @@ def _call(function: Function, names: tuple[str, ...], label: str) -> Callable[[C
         )
 
     def called(columns: Columns) -> Any:
-        return function(*(columns[k] for k in places))
+        return function(*(columns[k].copy() for k in places))  # it may write to what it gets
 
     return called
 

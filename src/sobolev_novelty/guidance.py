@@ -17,9 +17,10 @@ from sobolev_novelty.batch import (
     novelties_of,
 )
 from sobolev_novelty.data import FloatArray, Sample, as_sample, as_target, numeric_array
+from sobolev_novelty.digits import short_numbers
 from sobolev_novelty.errors import ParameterError, shortened
 from sobolev_novelty.evaluation import as_expression, derivatives, evaluate, read_together
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
 from sobolev_novelty.parameters import (
     COUNT,
@@ -68,15 +69,15 @@ class Pruned:
     score: float
 
     def __str__(self) -> str:
-        return str(self.expression)
+        return short_text(self.expression)
 
     def __repr__(self) -> str:
         deleted = [
-            f"  deleted {s.term} (novelty {s.novelty:.4g}), score {s.score_before:.4g} → {s.score_after:.4g}"
+            f"  deleted {short_numbers(s.term)} (novelty {s.novelty:.4g}), "
+            f"score {s.score_before:.4g} → {s.score_after:.4g}"
             for s in self.steps
         ]
-        shown = str(self.expression.rounded(4))
-        return "\n".join([shown, *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
+        return "\n".join([str(self), *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
 
 
 def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
@@ -219,7 +220,7 @@ class _Judge:
         expression = sum_of_terms(terms) if expression is None else expression
         prediction = evaluate(expression, self.sample)
         if self.score is not None:
-            given = self.score(self.y, prediction, expression)
+            given = self.score(self.y.copy(), prediction, expression)  # it may write to what it gets
             if not is_real(given, finite=False):
                 raise ParameterError(f"'score' must return a number. Got {shortened(given)}.")
             given = float(given)
@@ -387,8 +388,21 @@ def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0
 
 
 @checked(max_low=whole(), max_high=whole())
-def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau: float = TAU_ID, order: int = 1) -> str:
+def feedback(
+    equation: Any,
+    X: Any,
+    *,
+    max_low: int = 3,
+    max_high: int = 2,
+    tau: float = TAU_ID,
+    order: int = 1,
+    intercept: str = "free",
+) -> str:
     """Words for a language model about what an equation already says, or "" when nothing is low (Appendix D.3).
+
+    A constant is never listed. With ``intercept="free"`` it takes part in every equation, whether written or not; with
+    "term", as in the paper, it is a term where it is written, and other terms may be low because of it. "" too where
+    there is no diagnosis (too few rows on which all terms are finite); text that cannot be read is an error.
 
     Examples
     --------
@@ -399,10 +413,10 @@ def feedback(equation: Any, X: Any, *, max_low: int = 3, max_high: int = 2, tau:
     >>> print(feedback("x0 + sin(x0)", X).splitlines()[0])
     These terms repeat what the other terms already express, in value and in slope:
     """
-    found = novelties([equation], as_sample(X), order=order)[0]
+    found = novelties([equation], as_sample(X), order=order, intercept=intercept)[0]
     if found.status is not Status.OK:
         return ""  # Appendix D.3: where diagnosis fails the prompt stays as it was
-    by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable")]
+    by_novelty = [int(i) for i in np.argsort(found.nu, kind="stable") if found.terms[i].expression.variables]
     low = [i for i in by_novelty if found.nu[i] <= tau][:max_low]
     high = [i for i in reversed(by_novelty) if found.nu[i] > tau][:max_high]
     if not low:

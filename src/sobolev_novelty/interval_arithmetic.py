@@ -20,6 +20,7 @@ ULP = 4.0 * 2.0**-52
 ROUNDING = 1e-12
 
 POLE = "has a pole"
+OVERFLOW = "overflows"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,9 @@ class Bounds:
 
 def applied(op: Operator, operands: Sequence[Interval]) -> Bounds:
     """The bounds of an operator; infinite ones for an operator without a rule and where something may go wrong.
+
+    Bounds of a rule that are not finite are trouble by themselves: the numbers may overflow there. An operator without
+    a rule is taken to be finite in its domain.
 
     Examples
     --------
@@ -66,7 +70,8 @@ def applied(op: Operator, operands: Sequence[Interval]) -> Bounds:
     bounds = _RANGES.get(op.name)
     if bounds is not None:
         low, high = np.clip(low, *bounds), np.clip(high, *bounds)
-    return Bounds(low, high, np.broadcast_to(trouble, low.shape), problem)
+    beyond = ~(np.isfinite(low) & np.isfinite(high)) & ~trouble
+    return Bounds(low, high, np.broadcast_to(trouble | beyond, low.shape), problem if np.any(trouble) else OVERFLOW)
 
 
 _Found = tuple[FloatArray, FloatArray, BoolArray, str]
@@ -150,21 +155,9 @@ def _rising_from(
     return rule
 
 
-def _overflowing(function: Callable[[FloatArray], FloatArray]) -> Callable[[Interval], _Found]:
-    def rule(a: Interval) -> _Found:
-        ends = function(a[0]), function(a[1])
-        return (
-            *ends,
-            ~(np.isfinite(ends[0]) & np.isfinite(ends[1])) & np.isfinite(a[0]) & np.isfinite(a[1]),
-            "overflows",
-        )
-
-    return rule
-
-
 def _cosh(a: Interval) -> _Found:
     low, high = _abs(a)
-    return np.cosh(low), np.cosh(high), ~np.isfinite(np.cosh(high)) & np.isfinite(high), "overflows"
+    return _fine(np.cosh(low), np.cosh(high))
 
 
 def _contains(a: Interval, start: float, period: float) -> BoolArray:
@@ -227,6 +220,18 @@ def _bounded_quotient(a: Interval) -> _Found:
     return _fine(np.full(len(a[0]), -1.0 / GPLEARN_GUARD), np.full(len(a[0]), 1.0 / GPLEARN_GUARD))
 
 
+def _gpdiv(a: Interval, b: Interval) -> _Found:
+    """a/b of gplearn: 1 near a zero of b."""
+    low, high, *_ = _mul(a, _bounded_quotient(b)[:2])
+    return _fine(np.minimum(low, 1.0), np.maximum(high, 1.0))
+
+
+def _gplog(a: Interval) -> _Found:
+    """log|x| of gplearn: 0 near zero."""
+    low, high = (np.log(np.maximum(end, GPLEARN_GUARD)) for end in _abs(a))
+    return _fine(np.minimum(low, 0.0), np.maximum(high, 0.0))
+
+
 _NOT_POSITIVE = "takes the logarithm of a number that is not positive"
 _BEYOND_ONE = "is asked for an angle beyond its range"
 
@@ -245,8 +250,8 @@ _RULES: dict[str, Callable[..., _Found]] = {
     "sign": _rising(np.sign),
     "sqrt": _rising_from(np.sqrt, 0.0, "takes a root of a negative number"),
     "sqrtabs": lambda a: _fine(*(np.sqrt(end) for end in _abs(a))),
-    "exp": _overflowing(np.exp),
-    "sinh": _overflowing(np.sinh),
+    "exp": _rising(np.exp),
+    "sinh": _rising(np.sinh),
     "cosh": _cosh,
     "log": lambda a: (np.log(a[0]), np.log(a[1]), a[0] <= 0.0, _NOT_POSITIVE),
     "log2": lambda a: (np.log2(a[0]), np.log2(a[1]), a[0] <= 0.0, _NOT_POSITIVE),
@@ -270,5 +275,6 @@ _RULES: dict[str, Callable[..., _Found]] = {
     "powabs": _powabs,
     "aq": _aq,
     "gpinv": _bounded_quotient,
-    "gpdiv": lambda a, b: _mul(a, _bounded_quotient(b)[:2]),
+    "gpdiv": _gpdiv,
+    "gplog": _gplog,
 }

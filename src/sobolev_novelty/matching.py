@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.digits import short_numbers
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.file_chunks import FileChunks
 from sobolev_novelty.files import Table
 from sobolev_novelty.guidance import Pruned, Verdict, accepts, prune
@@ -113,14 +114,14 @@ class Slimmed:
     def __str__(self) -> str:
         after = self.result.expression
         lines = [
-            f"before  {self.before}",
+            f"before  {short_text(self.before)}",
             f"        R² {self.r2_before:.6g}, {self.before.complexity} nodes",
         ]
-        lines += [f"deleted {step.term}  (novelty {step.novelty:.3g})" for step in self.result.steps]
+        lines += [f"deleted {short_numbers(step.term)}  (novelty {step.novelty:.3g})" for step in self.result.steps]
         if not self.result.steps:
             lines.append("Nothing was deleted: every term is needed.")
         if after != self.before:
-            lines += [f"after   {after}", f"        R² {self.r2_after:.6g}, {after.complexity} nodes"]
+            lines += [f"after   {short_text(after)}", f"        R² {self.r2_after:.6g}, {after.complexity} nodes"]
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.batch import novelties_of, terms_of, three_weights
+from sobolev_novelty.batch import MAX_TERMS, novelties_of, terms_of, three_weights
 from sobolev_novelty.data import MAX_KEPT_BYTES, FloatArray, Sample, as_sample, is_dask, numeric_array
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.explanation import Explanation
@@ -16,7 +16,7 @@ from sobolev_novelty.fit_quality import quality_of_columns
 from sobolev_novelty.function_terms import function_terms, is_function_list
 from sobolev_novelty.geometry import Geometry, Signatures, Status, beside_constant, without_intercept
 from sobolev_novelty.novelty_report import NoveltyReport
-from sobolev_novelty.parameters import checked
+from sobolev_novelty.parameters import COUNT, NOTHING, checked
 from sobolev_novelty.peers import for_every_equation
 from sobolev_novelty.progress import OnProgress, silent
 from sobolev_novelty.projection import TAU_ID, factor, residuals
@@ -26,7 +26,7 @@ from sobolev_novelty.signatures import signatures_of_arrays
 from sobolev_novelty.verdicts import TermVerdict, verdicts_of_columns, verdicts_of_factor
 
 
-@checked()
+@checked(max_terms=COUNT | NOTHING)
 @for_every_equation
 def novelty(
     equation: Any,
@@ -43,6 +43,7 @@ def novelty(
     tau: float = TAU_ID,
     n_bootstrap: int = 0,
     random_state: int | np.random.Generator | None = None,
+    max_terms: int | None = MAX_TERMS,
     on_progress: OnProgress = silent,
 ) -> NoveltyReport:
     """Sobolev Novelty of every term of an equation on the observed inputs.
@@ -82,6 +83,9 @@ def novelty(
         Resamples of the rows for intervals; 0 for none. Needs the rows in memory, so not with Dask.
     random_state : int or Generator, optional
         Seed of the bootstrap.
+    max_terms : int, optional
+        More terms are refused: the work grows with a high power of their number, and a thousand take half a minute.
+        None for no limit.
     on_progress : callable
         Told how many resamples are done (:class:`sobolev_novelty.progress.Progress`).
 
@@ -112,7 +116,7 @@ def novelty(
     sample = as_sample(X, names)
     target = as_known_target(y, sigma, sample_weight, sample.n_samples)
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
-    expression, terms, notes = terms_of(equation, sample.names)
+    expression, terms, notes = terms_of(equation, sample.names, max_terms)
     found = novelties_of([terms], sample, geometry)[0]
     sampled = SampledTerms(sample, terms, geometry, notes, target, tau, expression)
     coefficients = np.array([term.coefficient for term in terms])

@@ -6,6 +6,7 @@ listed here. Names are hostile: they reach source code only as positions, in quo
 
 from __future__ import annotations
 
+import builtins
 import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -80,6 +81,8 @@ def export(
     language : {"numpy", "jax", "torch", "c", "cpp", "julia", "excel", "latex", "sympy"}
         NumPy, JAX and PyTorch: a function of a table ``X``. C and C++: of an array ``x``. Julia: of one number per
         input, broadcast with ``f.(…)``. Excel: a formula of the cells ``A2, B2, …`` in the order of the columns.
+        SymPy: an object whose text ``sympify`` reads back; inputs whose names are not plain words, or words of SymPy's
+        own, are renamed (``body mass`` is ``body_mass``, ``E`` is ``E_``). ``to_sympy`` keeps every name.
     names : sequence of str, optional
         The columns, in their order; by default ``x0, x1, …``, or for Julia, LaTeX and SymPy whatever the variables are.
     function_name : str
@@ -148,6 +151,8 @@ def _to_torch(expression: Expression, names: Sequence[str] | None, function_name
 def _torch_template(op: Operator) -> str:
     if op.name == "cbrt":
         return "(torch.sign({0}) * torch.abs({0}) ** (1 / 3))"
+    if op.name == "sign":  # that of PyTorch is 0 for nan
+        return "torch.where(torch.isnan({0}), {0}, torch.sign({0}))"
     return op.numpy.replace("np.", "torch.")
 
 
@@ -215,6 +220,15 @@ def _cell(column: int) -> str:
     return f"{letters}2"
 
 
+def _to_sympy(expression: Expression, names: Sequence[str] | None, function_name: str) -> Any:
+    import sympy
+
+    # ``sympify`` runs what it reads, and takes E, I, beta or min for its own: the symbols must be read as symbols.
+    taken = frozenset(sympy.__all__) | frozenset(dir(builtins)) | frozenset(keyword.kwlist)
+    inputs = list(dict.fromkeys([*(names or ()), *expression.variables]))
+    return to_sympy(expression.rename(safe_identifiers(inputs, taken)))
+
+
 LANGUAGES: Mapping[str, Callable[[Expression, Sequence[str] | None, str], Any]] = {
     "numpy": lambda expression, names, function_name: to_numpy_source(expression, function_name, names),
     "jax": _to_jax,
@@ -224,5 +238,5 @@ LANGUAGES: Mapping[str, Callable[[Expression, Sequence[str] | None, str], Any]] 
     "julia": _to_julia,
     "excel": _to_excel,
     "latex": lambda expression, names, function_name: to_latex(expression),
-    "sympy": lambda expression, names, function_name: to_sympy(expression),
+    "sympy": _to_sympy,
 }

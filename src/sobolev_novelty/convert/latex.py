@@ -119,8 +119,10 @@ def _latex_name(name: str) -> str:
     if _GREEK.match(stem):
         stem = "\\" + stem
     elif len(stem) > 1 or not stem.isalpha():
+        # An empty line ends \text, and TeX stops.
+        printable = "".join(c if c.isprintable() else " " for c in stem)
         kind = "mathrm" if stem.isalnum() and stem.isascii() else "text"
-        stem = f"\\{kind}{{{''.join(_SPECIAL.get(c, c) for c in stem)}}}"
+        stem = f"\\{kind}{{{''.join(_SPECIAL.get(c, c) for c in printable)}}}"
     if not subscript:
         return stem
     is_word = len(subscript) > 1 and not subscript.isdigit()

@@ -35,7 +35,8 @@ def to_sympy(expression: Expression, *, evaluate: bool = True) -> Any:
     -------
     sympy.Expr
         Over plain symbols named like the variables; integral constants are ``Integer``, 0.3333333333333333 is
-        ``Rational(1, 3)``, others are ``Float``.
+        ``Rational(1, 3)``, others are ``Float``. Text of it is only for people where names come from strangers:
+        ``sympify`` runs what it reads. ``expression.to("sympy")`` renames such inputs.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from sobolev_novelty.dynamics.differentiation import METHODS, Differentiator, Sm
 from sobolev_novelty.dynamics.integration import Solution, integrate
 from sobolev_novelty.dynamics.shooting import shoot
 from sobolev_novelty.dynamics.trajectories import Trajectory, as_trajectories, state_rows
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError, ParameterError, shortened
 from sobolev_novelty.evaluation import as_expression
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.parameters import (
@@ -76,6 +76,15 @@ class TrajectoryCheck:
     diverged_at: float | None
     reason: str
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], states: Sequence[str]) -> TrajectoryCheck:
+        """The check that a file holds; ValueError or TypeError where it holds something else."""
+        errors = {state: _number(values["errors"][state]) for state in states}
+        lost_at, diverged_at = (
+            None if values[name] is None else _number(values[name]) for name in ("lost_at", "diverged_at")
+        )
+        return cls(errors, lost_at, diverged_at, _text(values["reason"]))
+
     @property
     def is_followed(self) -> bool:
         """Whether the whole trajectory is followed: never lost, and to a twentieth of each state's variance."""
@@ -92,6 +101,18 @@ class TrajectoryCheck:
             return f"followed, misfit {misfit} of the spread."
         until = "" if self.lost_at is None else f" beyond t = {number_text(self.lost_at)}"
         return f"NOT FOLLOWED{until}, misfit {misfit} of the spread."
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{shortened(value, 40)} stands where a text belongs")
+    return value
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise TypeError(f"{shortened(value, 40)} stands where a number belongs")
+    return float(value)
 
 
 STATES = read("a numeric table with one column per state, or a list of such tables")
@@ -280,7 +301,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
                 "A loaded model has no training rows: use sobolev_novelty.novelty on rows of your own."
             )
         X, y, weights = self._rows(self.states_.index(state))
-        return novelty(self.expressions_[state], X, y, sample_weight=weights, names=self._inputs())
+        return novelty(self.expressions_[state], X, y, sample_weight=weights, names=self._inputs(), max_terms=None)
 
     def report(self) -> str:
         """The equations, how they follow the data, and the verdicts on their terms, in words."""
@@ -308,15 +329,18 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         if content.get("format") != FORMAT or content.get("version") != 1:
             raise DataError(f"'{path}' does not hold equations of motion (format '{FORMAT}', version 1).")
         try:
-            model = cls(time=str(content["time"]), with_time=bool(content["with_time"]))
+            model = cls(time=_text(content["time"]), with_time=content["with_time"] is True)
             model.states_ = tuple(content["equations"])
             inputs = model._inputs()
-            model.expressions_ = {state: as_expression(text, inputs) for state, text in content["equations"].items()}
-            model._scale_ = np.array(content["scale"], dtype=np.float64)
-            model.checks_ = [TrajectoryCheck(**check) for check in content["checks"]]
-            model.notes_ = tuple(map(str, content["notes"]))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DataError(f"'{path}' does not hold whole equations of motion: {error!r}.") from error
+            texts = {state: _text(text) for state, text in content["equations"].items()}
+            model.expressions_ = {state: as_expression(text, inputs) for state, text in texts.items()}
+            model._scale_ = np.array([_number(scale) for scale in content["scale"]])
+            model.checks_ = [TrajectoryCheck.from_dict(check, model.states_) for check in content["checks"]]
+            model.notes_ = tuple(_text(note) for note in content["notes"])
+            if not model.states_ or model._scale_.shape != (len(model.states_),):
+                raise ValueError("there is not one scale for each state")
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise DataError(f"'{path}' does not hold whole equations of motion: {shortened(error)}.") from error
         return model
 
     def __str__(self) -> str:

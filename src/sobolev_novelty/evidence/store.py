@@ -117,6 +117,8 @@ class EvidenceStore(ABC):
         with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
             if not self.read_only:
                 connection.execute("BEGIN IMMEDIATE")
+            self._check_tables(connection)
+            if not self.read_only:
                 connection.execute(_SETTINGS)
                 connection.execute(self.schema.create)
             present = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
@@ -131,6 +133,13 @@ class EvidenceStore(ABC):
                 connection.execute("COMMIT")
                 _use_write_ahead_log(connection)
             return self.schema.selection(present)
+
+    def _check_tables(self, connection: sqlite3.Connection) -> None:
+        """Refuse what runs when it is read or written: a view may never end, a trigger may do anything."""
+        for kind, name, sql in connection.execute("SELECT type, name, sql FROM sqlite_master"):
+            is_virtual = kind == "table" and str(sql or "").lstrip().upper().startswith("CREATE VIRTUAL")
+            if kind in ("view", "trigger") or is_virtual:
+                raise self._foreign(f"it has the {'virtual table' if is_virtual else kind} {shortened(name, 40)}")
 
     def _check_columns(self, present: set[str], version: int) -> None:
         missing = [name for name in (*self.schema.names("key"), "status") if name not in present]

@@ -150,6 +150,8 @@ class IGSR(Engine[SetState]):
         widening · √n times: a few calls go deep, many go wide.
     n_rows_shown : int
         Rows of the table that the proposer is shown: none unless asked for.
+    intercept : {"free", "term"}
+        What the constant of a model is where its terms are diagnosed: free, or a term as in the paper.
 
     Examples
     --------
@@ -175,6 +177,7 @@ class IGSR(Engine[SetState]):
         exploration: float = 0.1,
         widening: float = 0.6,
         n_rows_shown: int = 0,
+        intercept: Literal["free", "term"] = "free",
     ) -> None:
         self.proposer = proposer
         self.guidance = guidance
@@ -189,6 +192,7 @@ class IGSR(Engine[SetState]):
         self.exploration = exploration
         self.widening = widening
         self.n_rows_shown = n_rows_shown
+        self.intercept = intercept
 
     @property
     def feedback_kind(self) -> str:
@@ -277,6 +281,7 @@ class IGSR(Engine[SetState]):
             state.diagnosed,
             fitted,
             self.signal or SobolevGuidance(),
+            self.intercept,
         )
         if self.signal is not None and whole is not None:
             state.n_novelty_calls += 1

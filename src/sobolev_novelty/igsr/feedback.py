@@ -36,6 +36,8 @@ class Parent:
         The terms on both parts of the rows, in the same order.
     guidance : SobolevGuidance
         Threshold and order of the diagnosis.
+    intercept : {"free", "term"}
+        What the constant is in the diagnosis.
     """
 
     terms: tuple[Expression, ...]
@@ -43,6 +45,7 @@ class Parent:
     inputs: Sample
     fitted: Additive | None
     guidance: SobolevGuidance
+    intercept: str = "free"
 
 
 def nothing(parent: Parent) -> str:
@@ -54,7 +57,10 @@ def by_novelty(parent: Parent) -> str:
     """At most three low-novelty and two high-novelty terms (Appendix D.3)."""
     if parent.expression is None:
         return ""
-    return novelty_words(parent.expression, parent.inputs, tau=parent.guidance.tau, order=parent.guidance.order)
+    guidance = parent.guidance
+    return novelty_words(
+        parent.expression, parent.inputs, tau=guidance.tau, order=guidance.order, intercept=parent.intercept
+    )
 
 
 def by_influence(parent: Parent) -> str:

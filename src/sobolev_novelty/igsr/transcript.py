@@ -7,8 +7,11 @@ proposer nothing is ever asked: a question that is not in the file is a failed c
 
 from __future__ import annotations
 
+import errno
 import json
-from collections.abc import Iterable
+import os
+import warnings
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -105,10 +108,13 @@ class Transcript:
             "n_malformed": reading.n_malformed, "prompt": question.prompt,
         }  # fmt: skip
         self.known[digest] = line
-        # One write, begun on a fresh line: calls at once do not mix, and a killed run costs one line at most.
-        text = json.dumps(line, ensure_ascii=False) + "\n"
-        with Path(self.path).open("ab", buffering=0) as file:
-            file.write((text if _ends_a_line(Path(self.path)) else "\n" + text).encode("utf-8"))
+        try:
+            _append(Path(self.path), line)
+        except OSError as error:
+            warnings.warn(
+                f"The transcript '{self.path}' could not be written ({error.strerror or error}); the search goes on.",
+                stacklevel=2,
+            )
 
     def _lines(self) -> dict[str, dict[str, Any]]:
         if not self.known and Path(self.path).is_file():
@@ -149,6 +155,19 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
             raise DataError(f"Line {number} of the transcript '{path}' is not a recorded call. Give another file.")
         found[line["hash"]] = line
     return found
+
+
+def _append(path: Path, line: Mapping[str, Any]) -> None:
+    """One write, begun on a fresh line: calls at once do not mix, and a killed run costs one line at most."""
+    text = json.dumps(line, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # half a character, as a model may say it in JSON: it is written as its number
+        text = json.dumps(line)
+    with path.open("ab", buffering=0) as file:
+        content = (f"{text}\n" if _ends_a_line(path) else f"\n{text}\n").encode("utf-8")
+        if file.write(content) < len(content):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _ends_a_line(path: Path) -> bool:

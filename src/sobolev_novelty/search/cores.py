@@ -12,7 +12,7 @@ import numpy as np
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.operators import Operator, own_operators
-from sobolev_novelty.search.dask_islands import opened_on
+from sobolev_novelty.search.dask_islands import n_workers, opened_on
 from sobolev_novelty.search.engine import Engine, Problem
 from sobolev_novelty.search.island import ProcessLink
 from sobolev_novelty.search.islands import Link, Spec, run_islands
@@ -55,7 +55,7 @@ class Cores:
                 raise ParameterError(f"'islands' must be at least 1, or None. Got {self.islands}.")
             return int(self.islands)
         if self.client is not None:
-            return max(1, len(self.client.scheduler_info()["workers"])) + 1
+            return max(1, n_workers(self.client)) + 1
         return self.n_threads if engine.has_islands else 1
 
     def n_threads_of(self, engine: Engine[Any]) -> int:

@@ -7,11 +7,12 @@ what the dead one had reported, and tells its successor the best of that with th
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import pickle
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sobolev_novelty.errors import ParameterError, require
@@ -19,14 +20,44 @@ from sobolev_novelty.search.islands import Link, Reply, Report, Spec, serve
 
 #: Seconds between two looks for a report, between two looks at the cluster, and for which it may be without workers.
 _LOOK, _CHECK, _PATIENCE = 0.02, 1.0, 30.0
+#: What the client of a cluster that is gone says of itself.
+_OVER = ("closing", "closed")
+
+
+def n_workers(client: Any) -> int:
+    """Workers of the cluster of a ``dask.distributed.Client``."""
+    return len(_checked(client).scheduler_info().get("workers", ()))
 
 
 def opened_on(client: Any) -> Callable[[Spec], Link]:
-    """What starts islands on the cluster of a ``dask.distributed.Client``."""
+    """What starts islands on the cluster of a ``dask.distributed.Client``; OSError where it is gone."""
+    _checked(client)
+
+    def opened(spec: Spec) -> Link:
+        with _reaching(client, OSError):
+            return _DaskLink(client, spec)
+
+    return opened
+
+
+def _checked(client: Any) -> Any:
     distributed = require("distributed", extra="dask")
     if not isinstance(client, distributed.Client):
         raise ParameterError(f"'client' must be a dask.distributed.Client. Got {type(client).__name__}.")
-    return lambda spec: _DaskLink(client, spec)
+    if client.status in _OVER:
+        raise ParameterError(f"'client' must be connected to its cluster. Got one that is {client.status}.")
+    return client
+
+
+@contextlib.contextmanager
+def _reaching(client: Any, gone: type[Exception]) -> Iterator[None]:
+    """Whatever a client raises once its cluster is gone, as one error: an AttributeError, a KeyError, a broken pipe."""
+    try:
+        yield
+    except EOFError:
+        raise
+    except (Exception, asyncio.CancelledError) as error:
+        raise gone("the client of the cluster is closed" if client.status in _OVER else repr(error)) from error
 
 
 class _DaskLink:
@@ -42,6 +73,10 @@ class _DaskLink:
 
     def receive(self, *, wait: bool) -> Report | None:
         """See :class:`~sobolev_novelty.search.islands.Link`."""
+        with _reaching(self._client, EOFError):
+            return self._received(wait=wait)
+
+    def _received(self, *, wait: bool) -> Report | None:
         had_workers = checked = time.monotonic()
         while True:
             if self._reports.qsize():
@@ -56,17 +91,18 @@ class _DaskLink:
             time.sleep(_LOOK)  # the scheduler logs a 'get' that ran out of time as an error
             if time.monotonic() - checked > _CHECK:
                 checked = time.monotonic()
-                had_workers = checked if self._client.scheduler_info()["workers"] else had_workers
+                had_workers = checked if n_workers(self._client) else had_workers
                 if checked - had_workers > _PATIENCE:
                     raise EOFError(f"the cluster has been without workers for {_PATIENCE:g} seconds")
 
     def send(self, reply: Reply) -> None:
         """See :class:`~sobolev_novelty.search.islands.Link`."""
-        self._replies.put(pickle.dumps(reply))
+        with _reaching(self._client, OSError):
+            self._replies.put(pickle.dumps(reply))
 
     def close(self) -> None:
         """See :class:`~sobolev_novelty.search.islands.Link`; a task that runs ends at its next exchange."""
-        with contextlib.suppress(Exception):  # the cluster may be gone
+        with contextlib.suppress(Exception, asyncio.CancelledError):  # the cluster may be gone
             if self._replies is not None:
                 self._replies.put(pickle.dumps(Reply(must_end=True)))
             self._task.cancel()

@@ -17,6 +17,7 @@ import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
+from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
@@ -134,6 +135,7 @@ def _moved(terms: tuple[Expression, ...], free: tuple[bool, ...], step: FloatArr
     start = 0
     for term in terms:
         n_constants = len(term.constants)
-        moved.append(term.with_constants((np.array(term.constants) + step[start : start + n_constants]).tolist()))
+        changed = (np.array(term.constants) + step[start : start + n_constants]).tolist()
+        moved.append(with_small_phases(term.with_constants(changed)))
         start += n_constants
     return tuple(moved)

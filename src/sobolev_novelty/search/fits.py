@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.numbers import nearest_simple
+from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.search.engine import Problem
@@ -34,6 +35,9 @@ SNAP_DISTANCE = 1e-7
 VANISHING = 1e-9
 #: A clean-up may raise the error by this factor, or to this level: rounding.
 ROUNDING_FACTOR, ROUNDING_LEVEL = 4.0, 1e-26
+
+#: Constants above this may be phases of many periods.
+LARGE_PHASE = 30.0
 
 #: Numbers that are held at once where terms are looked at.
 _VALUES_AT_ONCE = 1 << 22
@@ -96,8 +100,9 @@ class Fitter:
 
     def fit(self, forms: Sequence[Form], n_iterations: int = FIT_ITERATIONS) -> list[Fitted]:
         """Fit all forms in one call of the kernel."""
-        if not forms:
-            return []
+        return [self.with_small_phases(found) for found in self._as_found(forms, n_iterations)] if forms else []
+
+    def _as_found(self, forms: Sequence[Form], n_iterations: int = FIT_ITERATIONS) -> list[Fitted]:
         terms = [term for form in forms for term in form.terms]
         programs = kernels.compile_programs(terms, self.names)
         offsets = np.cumsum([0, *(len(form.terms) for form in forms)], dtype=np.int64)
@@ -128,6 +133,19 @@ class Fitter:
                 )
             )
         return results
+
+    def with_small_phases(self, fitted: Fitted) -> Fitted:
+        """The fit with its phases within one period: of a step that went astray they may be anywhere.
+
+        Rounding ties phases of many periods to the rows, so that the coefficients are fitted anew.
+        """
+        if not any(abs(c) > LARGE_PHASE for term in fitted.terms for c in term.constants):
+            return fitted
+        terms = tuple(with_small_phases(term) for term in fitted.terms)
+        if terms == fitted.terms:
+            return fitted
+        frozen = Form(terms, (False,) * sum(len(term.constants) for term in terms))
+        return replace(self._as_found([frozen])[0], is_converged=fitted.is_converged)
 
     def values(self, terms: Sequence[Expression], X: FloatArray | None = None) -> FloatArray:
         """Values of terms at all rows, or at those of ``X``: shape (n_terms, n_rows)."""

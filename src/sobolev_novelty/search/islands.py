@@ -229,7 +229,10 @@ class Archipelago:
         guesses = (*island.spec.problem.guesses, *(c.expression for c in island.front))
         seed = island.spec.seed + 1_000_003 * island.n_restarts
         spec = replace(island.spec, problem=replace(island.spec.problem, guesses=guesses), seed=seed)
-        island.link = self._opened(spec)
+        try:
+            island.link = self._opened(spec)
+        except OSError as error:
+            self._restart(island, str(error))
 
     @staticmethod
     def _best_of(fronts: Iterable[ParetoFront]) -> tuple[Expression, ...]:

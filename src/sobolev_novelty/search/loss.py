@@ -125,7 +125,7 @@ def huber_scale(y: FloatArray) -> float:
 
 def _checked(function: LossFunction, y: FloatArray, p: FloatArray) -> FloatArray:
     try:
-        found = np.asarray(function(y, p), dtype=np.float64)
+        found = np.asarray(function(y.copy(), p.copy()), dtype=np.float64)  # it may write to what it gets
     except SobolevError:
         raise
     except Exception as error:  # whatever the user's own function may raise

@@ -375,7 +375,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Row of ``equations_``; by default the chosen one.
         """
         *rows, weights = self._rows(X, y)
-        found = novelty(self._equation(index), *rows, sample_weight=weights, names=self._names())
+        found = novelty(self._equation(index), *rows, sample_weight=weights, names=self._names(), max_terms=None)
         return found if X is not None else found.taken_from(self._n_known_)
 
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:

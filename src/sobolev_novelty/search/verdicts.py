@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.data import FloatArray
+from sobolev_novelty.digits import short_numbers
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.report import novelty
 
@@ -27,7 +28,8 @@ def term_verdicts(
     ----------
     X : ndarray of shape (n_samples, n_features)
     """
-    return novelty(expression, X, y, sample_weight=weights, names=names).table.reindex(columns=list(COLUMNS))
+    found = novelty(expression, X, y, sample_weight=weights, names=names, max_terms=None).table
+    return found.assign(term=[short_numbers(text) for text in found["term"]]).reindex(columns=list(COLUMNS))
 
 
 def verdicts_to_dicts(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -41,7 +41,8 @@ from sobolev_novelty.terms import Term
 
 #: Rows of a block that are converted to the kernels' layout at once.
 CONVERTED_ROWS = 65_536
-_FORMAT = 2
+#: The format that is written, and those that are read.
+_FORMAT, _READ = 3, (2, 3)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -190,8 +191,8 @@ class NoveltyAccumulator:
         """The accumulator that :meth:`to_bytes` wrote; nothing in the bytes is executed."""
         try:
             state = json.loads(data)
-            if state["format"] != _FORMAT:
-                raise DataError(f"The accumulator has format {state['format']!r}; this version reads {_FORMAT}.")
+            if state["format"] not in _READ:
+                raise DataError(f"The accumulator has format {state['format']!r}; this version reads 2 and 3.")
             parts = [part_from_json(part) for part in state["equation"]]
             options = {name: state[name] for name in ("order", "coordinates", "intercept", "tau")}
             found = cls(

@@ -7,8 +7,9 @@ Notation
 ``Psi``   signatures of all rows; ΨᵀΨ = Σ_r f_r² R_rᵀR_r with the block factors f_r of Eq. 1
 
 The factors f_r hold the standard deviations of the inputs, which are known only after the last row. So each derivative
-row keeps a factor of its own, not standardized, and the stack of f_r R_r stands for Ψ at the end. Factors combine by QR
-(TSQR), never through a Gram matrix: digits of small novelties would be lost.
+row keeps a factor of its own, in units of the largest input seen so far, and the stack of f_r R_r stands for Ψ at the
+end. Units are powers of two, so that a change of them is exact; without them the slopes of 1/x at 1e200 would be zero.
+Factors combine by QR (TSQR), never through a Gram matrix: digits of small novelties would be lost.
 
 The constant is the first column of every factor, so that the rows of R_0 after the first are the factor of the centred
 values, whatever the blocks were: one pass gives the novelties with the constant as a term and with a free intercept.
@@ -24,6 +25,7 @@ import numpy as np
 from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.evaluation import along_blocks, far_derivatives, is_far
 from sobolev_novelty.geometry import Geometry, n_derivative_rows, without_intercept, zero_where_constant
 from sobolev_novelty.projection import Residuals, combine, factor, residuals
 from sobolev_novelty.report_source import DROP_REASONS
@@ -87,7 +89,8 @@ class RowSummary:
     Parameters
     ----------
     factors : ndarray of shape (n_blocks, 1 + n_terms, 1 + n_terms)
-        R_0, R_j, R_jk, not standardized; the constant comes before the terms.
+        R_0, R_j, R_jk along inputs in ``units``; the constant comes before the terms.
+    units : ndarray of shape (n_features,)
     moments : Moments
         Of every input, over its finite entries.
     size : Size
@@ -100,6 +103,7 @@ class RowSummary:
     """
 
     factors: FloatArray
+    units: FloatArray
     moments: Moments
     size: Size
     n_samples: int
@@ -112,18 +116,31 @@ def no_rows(recipe: Recipe) -> RowSummary:
     """The summary of no rows."""
     m = recipe.n_terms
     return RowSummary(
-        np.zeros((recipe.n_blocks, m + 1, m + 1)), no_moments(recipe.programs.n_features), Size(), 0, 0,
-        np.zeros(len(DROP_REASONS), np.int64), np.zeros(m, np.int64),
+        np.zeros((recipe.n_blocks, m + 1, m + 1)), np.ones(recipe.programs.n_features),
+        no_moments(recipe.programs.n_features), Size(), 0, 0, np.zeros(len(DROP_REASONS), np.int64),
+        np.zeros(m, np.int64),
     )  # fmt: skip
 
 
 def merge_summaries(a: RowSummary, b: RowSummary) -> RowSummary:
     """The summary of both sets of rows."""
+    units = np.where(a.moments.count == 0, b.units, np.maximum(a.units, b.units))
+    units = np.where(b.moments.count == 0, a.units, units)
     return RowSummary(
-        combine(a.factors, b.factors), merge_moments(a.moments, b.moments),
+        combine(in_units(a, units), in_units(b, units)), units, merge_moments(a.moments, b.moments),
         merge_sizes(a.size, b.size), a.n_samples + b.n_samples, a.n_used + b.n_used, a.dropped + b.dropped,
         a.n_finite + b.n_finite,
     )  # fmt: skip
+
+
+def in_units(found: RowSummary, units: FloatArray) -> FloatArray:
+    """The factors of a summary along inputs in other units."""
+    if np.array_equal(units, found.units):
+        return found.factors
+    order = 0 if len(found.factors) == 1 else 1 if len(found.factors) == 1 + len(units) else 2
+    with np.errstate(over="ignore", invalid="ignore"):
+        changed = found.factors * along_blocks(units / found.units, order)[:, None, None]
+    return np.asarray(np.where(found.factors == 0.0, 0.0, changed))  # no slope in any unit
 
 
 def summarise(recipe: Recipe, X: FloatArray) -> RowSummary:
@@ -134,8 +151,14 @@ def summarise(recipe: Recipe, X: FloatArray) -> RowSummary:
 
 
 def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
-    n = X.shape[1]
-    rows = kernels.derivatives(recipe.programs, X, recipe.geometry.order)  # (m, n_blocks, n)
+    n, order, seen = X.shape[1], recipe.geometry.order, moments(X)
+    units = np.ones(len(X))
+    if order and recipe.geometry.coordinates == "standardized":
+        units[recipe.columns] = np.where(seen.count > 0, seen.unit, 1.0)[recipe.columns]
+    far = is_far(units)
+    rows = (
+        far_derivatives(recipe.programs, X, units, order) if far else kernels.derivatives(recipe.programs, X, order)
+    )  # (m, n_blocks, n)
     dropped = np.zeros(len(DROP_REASONS), np.int64)
     n_finite = np.full(recipe.n_terms, n, np.int64)
     finite = np.isfinite(rows)
@@ -146,9 +169,11 @@ def _tile(recipe: Recipe, X: FloatArray) -> RowSummary:
         dropped[:] = bad_input.sum(), bad_value.sum(), (~used & ~bad_input & ~bad_value).sum()
         n_finite = finite[:, 0].sum(axis=1, dtype=np.int64)
         rows = rows[:, :, used]
-    return RowSummary(
-        _factors(_with_constant(rows)), moments(X), size(_values(recipe, rows)), n, rows.shape[2], dropped, n_finite
+    found = RowSummary(
+        _factors(_with_constant(rows)), units if far else np.ones(len(X)), seen, size(_values(recipe, rows)), n,
+        rows.shape[2], dropped, n_finite,
     )  # fmt: skip
+    return found if far else replace(found, factors=in_units(found, units), units=units)
 
 
 def _values(recipe: Recipe, rows: FloatArray) -> FloatArray:
@@ -175,13 +200,17 @@ def _factors(rows: FloatArray) -> FloatArray:
 def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     """Novelty of every term from the summary of all rows (Eq. 2)."""
     scales = found.moments.scales() if geometry.coordinates == "standardized" else np.ones(len(found.moments.count))
-    weights = geometry.block_factors(scales) / np.sqrt(max(found.n_used, 1))
+    if not np.isfinite(scales).all():
+        raise _beyond_range()
+    weights = geometry.block_factors(scales / found.units) / np.sqrt(max(found.n_used, 1))
     # Derivatives near the end of the range of floats overflow when they are standardized, so their size is set aside.
     first = np.abs(found.factors).max(axis=(0, 1), initial=0.0)
-    with np.errstate(invalid="ignore"):
-        Psi = (found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]).reshape(-1, len(first))
+    with np.errstate(over="ignore", invalid="ignore"):
+        Psi = found.factors / np.where(first == 0.0, 1.0, first) * weights[:, None, None]
+    # Of an input that no term uses the slopes are zero, however it is spread.
+    Psi = np.where(found.factors == 0.0, 0.0, Psi).reshape(-1, len(first))
     if not np.isfinite(Psi).all():
-        raise DataError("The spread of an input is beyond the range of floats. Rescale the inputs and begin anew.")
+        raise _beyond_range()
     second = np.abs(Psi).max(axis=0, initial=0.0)
     Psi = Psi / np.where(second == 0.0, 1.0, second)
     if geometry.is_free:  # the first row is what the constant rebuilds of the values
@@ -190,6 +219,10 @@ def residuals_of_summary(found: RowSummary, geometry: Geometry) -> Residuals:
     with np.errstate(over="ignore"):
         lengths = result.lengths * (first * second)[1:]
     return Residuals(result.nu, lengths, result.is_null, result.R)
+
+
+def _beyond_range() -> DataError:
+    return DataError("The spread of an input is beyond the range of floats. Rescale the inputs and begin anew.")
 
 
 def verdicts_of_summary(

@@ -44,6 +44,7 @@ def summary_to_json(summary: RowSummary) -> dict[str, Any]:
     """Numbers, and arrays as base64 text of little-endian numbers."""
     return {
         "factors": _text(summary.factors, "<f8"),
+        "units": _text(summary.units, "<f8"),
         "moments": {name: _text(getattr(summary.moments, name), _dtype(name)) for name in _MOMENTS},
         "size": [summary.size.unit.hex(), summary.size.total.hex()],
         "n_samples": summary.n_samples,
@@ -56,6 +57,8 @@ def summary_from_json(data: dict[str, Any], like: RowSummary) -> RowSummary:
     """The inverse of :func:`summary_to_json`; ``ValueError`` where the numbers do not fit one like ``like``."""
     found = RowSummary(
         _array(data["factors"], like.factors, "<f8"),
+        # Before format 3 slopes were along the inputs as they are.
+        _array(data["units"], like.units, "<f8") if "units" in data else like.units,
         Moments(
             **{name: _array(data["moments"][name], getattr(like.moments, name), _dtype(name)) for name in _MOMENTS}
         ),
@@ -65,9 +68,18 @@ def summary_from_json(data: dict[str, Any], like: RowSummary) -> RowSummary:
         **{name: _array(data[name], getattr(like, name), "<i8") for name in _COUNTS},
     )
     counts = np.concatenate([found.moments.count, found.dropped, found.n_finite, [found.n_used]])
-    if not (counts.min() >= 0 and counts.max() <= found.n_samples and np.isfinite(found.factors).all()):
+    if not (
+        counts.min() >= 0
+        and counts.max() <= found.n_samples
+        and np.isfinite(found.factors).all()
+        and _are_units(found.units)
+    ):
         raise ValueError("its numbers contradict each other")
     return found
+
+
+def _are_units(units: npt.NDArray[Any]) -> bool:
+    return bool((np.isfinite(units) & (units > 0.0)).all())
 
 
 def _dtype(name: str) -> str:

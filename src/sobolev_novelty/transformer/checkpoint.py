@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sobolev_novelty.errors import DataError, ParameterError, shortened
+from sobolev_novelty.errors import DataError, SobolevError, shortened
 from sobolev_novelty.output import whole_file, write_whole
 from sobolev_novelty.transformer.model import Model
 from sobolev_novelty.transformer.safetensors import read_shards, write_shards
@@ -112,13 +112,16 @@ def read_weights(folder: Path) -> Stored:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         kind, files, progress = config["kind"], dict(config["files"]), dict(config["progress"])
         if config["format"] != FORMAT or kind not in _KINDS:
-            raise DataError(f"{folder / CONFIG} is of another version: format {config['format']!r}, kind {kind!r}.")
+            raise DataError(
+                f"{folder / CONFIG} is of another version: format {shortened(config['format'])}, kind "
+                f"{shortened(kind)}."
+            )
         settings = RunSettings.from_dict(config["settings"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        if isinstance(error, DataError | ParameterError):
-            raise
-        raise DataError(f"{folder} holds no weights: {error!r}. Give a folder with config.json.") from error
-    return Stored(settings, _dequantised(read_shards(folder, files)), progress, kind)
+    except SobolevError:
+        raise
+    except Exception as error:  # a file from elsewhere may hold anything, down to numbers where tables belong
+        raise DataError(f"{folder} holds no weights: {shortened(error)}. Give a folder with config.json.") from error
+    return Stored(settings, _dequantised(folder, read_shards(folder, files)), progress, kind)
 
 
 def quantised(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -135,8 +138,11 @@ def quantised(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return stored
 
 
-def _dequantised(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _dequantised(folder: Path, stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     scales = {name.removesuffix(SCALES): tensor for name, tensor in stored.items() if name.endswith(SCALES)}
+    for name, scale in scales.items():
+        if name not in stored or stored[name].ndim != 2 or scale.shape != stored[name].shape[:1]:
+            raise _unusable(folder, f"the scales of {shortened(name, 60)} do not belong to a matrix")
     return {
         name: tensor.float() * scales[name][:, None] if name in scales else tensor
         for name, tensor in stored.items()
@@ -147,10 +153,20 @@ def _dequantised(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def load_model(folder: Path) -> Model:
     """A network with stored weights, in float32, ready for use."""
     stored = read_weights(folder)
-    with torch.device("meta"):  # initial weights would take longer than reading these
-        model = Model(stored.settings.model, seed=None)
-    model.load_state_dict({name: tensor.float() for name, tensor in stored.tensors.items()}, assign=True)
+    settings = stored.settings.model
+    if settings.encoder_layers + settings.decoder_layers > len(stored.tensors):  # before they are made
+        raise _unusable(folder, "there are fewer tensors than layers")
+    try:
+        with torch.device("meta"):  # initial weights would take longer than reading these
+            model = Model(settings, seed=None)
+        model.load_state_dict({name: tensor.float() for name, tensor in stored.tensors.items()}, assign=True)
+    except Exception as error:  # sizes that contradict each other: torch's own, down to RuntimeError
+        raise _unusable(folder, shortened(str(error).replace("\n", " "))) from error
     return model.eval()
+
+
+def _unusable(folder: Path, reason: str) -> DataError:
+    return DataError(f"The weights in {folder} do not fit their settings: {reason}. Fetch the folder again.")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

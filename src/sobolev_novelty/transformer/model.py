@@ -15,13 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.errors import ParameterError, shortened
 from sobolev_novelty.transformer.tokenizer import MAX_INPUTS, PAD, vocabulary
 
 #: Numbers per point: inputs and target.
 N_COLUMNS = MAX_INPUTS + 1
 N_FREQUENCIES = 4
 N_FEATURES = N_COLUMNS * (4 + 2 * N_FREQUENCIES)
+#: Larger sizes are no network but a damaged file.
+MAX_SIZE = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,10 @@ class ModelSettings:
     def __post_init__(self) -> None:
         if self.tokens not in ("skeleton", "float"):
             raise ParameterError(f"'tokens' must be 'skeleton' or 'float'. Got {self.tokens!r}.")
+        for name in ("length", "width", "heads", "encoder_layers", "decoder_layers"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_SIZE:
+                raise ParameterError(f"'{name}' must be a whole number from 1 to {MAX_SIZE}. Got {shortened(value)}.")
         if self.width % self.heads:
             raise ParameterError(f"'width' must be a multiple of 'heads', {self.heads}. Got {self.width}.")
 

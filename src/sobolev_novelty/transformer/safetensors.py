@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sobolev_novelty.errors import DataError
+from sobolev_novelty.errors import DataError, shortened
 from sobolev_novelty.output import whole_file
 
 _DTYPES = {
@@ -50,7 +50,10 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> str:
 
 def read_tensors(path: Path, *, sha256: str | None = None) -> dict[str, Tensor]:
     """Read one file, and check it against a checksum."""
-    content = path.read_bytes()
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}. Fetch the folder again.") from error
     if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
         raise DataError(f"{path} is damaged: its checksum is not the one in config.json. Fetch it again.")
     try:
@@ -61,8 +64,8 @@ def read_tensors(path: Path, *, sha256: str | None = None) -> dict[str, Tensor]:
         data = memoryview(content)[8 + size :]
         entries = {name: entry for name, entry in header.items() if name != "__metadata__"}
         return {name: _tensor(entry, data) for name, entry in entries.items()}
-    except (ValueError, KeyError, TypeError, struct.error) as error:
-        raise DataError(f"{path} is not a safetensors file: {error}.") from error
+    except Exception as error:  # a header may hold anything; torch has errors of its own
+        raise DataError(f"{path} is not a safetensors file: {shortened(error)}.") from error
 
 
 def _tensor(entry: Mapping[str, Any], data: memoryview) -> Tensor:
@@ -96,7 +99,9 @@ def read_shards(folder: Path, files: Mapping[str, str]) -> dict[str, Tensor]:
     """All tensors of some files, each checked."""
     tensors: dict[str, Tensor] = {}
     for name, checksum in files.items():
-        if Path(name).name != name:
-            raise DataError(f"config.json names a file outside its folder: {name!r}.")
+        if not isinstance(name, str) or Path(name).name != name:
+            raise DataError(f"config.json names a file outside its folder: {shortened(name)}.")
+        if not isinstance(checksum, str):  # without one nothing would be checked
+            raise DataError(f"config.json has no checksum of {shortened(name)}. Got {shortened(checksum)}.")
         tensors.update(read_tensors(folder / name, sha256=checksum))
     return tensors
