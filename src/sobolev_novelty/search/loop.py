@@ -19,6 +19,7 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.parameters import COUNT, FLAG, NOTHING, SECONDS, checked_class, one_of
 from sobolev_novelty.price.description import Table, quick_nats
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
 from sobolev_novelty.price.numbers import free_nats, n_numbers
@@ -51,6 +52,7 @@ N_LOOKED_AT_FOR_NOISE = 20
 MAX_IDLE_ROUNDS = 50
 
 
+@checked_class(max_evaluations=COUNT | NOTHING, seconds=SECONDS | NOTHING, stop_when_exact=FLAG, clock=one_of(*CLOCKS))
 @dataclass(frozen=True, slots=True)
 class Budget:
     """When a search ends.
@@ -79,12 +81,6 @@ class Budget:
     clock: str = "wall"
 
     def __post_init__(self) -> None:
-        if self.clock not in CLOCKS:
-            raise ParameterError(f"'clock' must be 'wall' or 'processor'. Got {self.clock!r}.")
-        if self.max_evaluations is not None and self.max_evaluations < 1:
-            raise ParameterError(f"'max_evaluations' must be at least 1. Got {self.max_evaluations}.")
-        if self.seconds is not None and not self.seconds > 0.0:
-            raise ParameterError(f"'seconds' must be positive. Got {self.seconds}.")
         if self.max_evaluations is None and self.seconds is None:
             raise ParameterError("A budget needs 'max_evaluations' or 'seconds'. Got neither.")
 
