@@ -211,6 +211,7 @@ def _table(model: SymbolicRegressor) -> dict[str, Any]:
         "priced": [str(e) for e in priced["expression"]],
         "nats": {name: [round(float(v), 3) for v in priced[name]] for name in columns},
         "noise": model.noise_,
+        "found": [str(text) for text in priced["found"]],
     }
 
 
