@@ -198,7 +198,7 @@ def _search(engine: str, *, novelty: bool) -> Method:
 
 
 #: Rows of the choice that are stored.
-MAX_STORED = 60
+MAX_STORED = 25
 
 
 def _table(model: SymbolicRegressor) -> dict[str, Any]:
