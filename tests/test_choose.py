@@ -370,3 +370,12 @@ def test_intervals_and_bands_follow_the_noise_of_the_fit():
     assert found[0].high - found[0].low < 0.1
     prediction, low, high = found.band([[1.0], [1000.0]], observation=True)
     np.testing.assert_allclose((high - low) / prediction, 2.0 * 1.97 * 0.05, rtol=0.2)
+
+
+@pytest.mark.parametrize(("text", "word"), [("2.0*x0", "misses"), ("x0**2", "meets")])
+def test_repeated_rows_test_an_equation_without_a_model(text: str, word: str):
+    rng = np.random.default_rng(8)
+    x = np.repeat(np.linspace(1.0, 4.0, 8), 4)
+    y = x**2 + 0.1 * rng.normal(size=32)
+    assert word in choice_of((text,), x[:, None], y, is_fixed=True, noise="constant").lack_of_fit
+    assert choice_of((text,), X[:, :1], Y).lack_of_fit == ""

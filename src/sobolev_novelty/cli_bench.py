@@ -236,14 +236,18 @@ def everyday_command(
     *,
     jobs: Annotated[int, typer.Option(help="Processes that judge runs at the same time.")] = 1,
     frame: Annotated[Path | None, typer.Option(help="Write one row for each run: .csv.")] = None,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Judge changed prices on the same equations.")] = False,
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Everyday tables: was the law met, chosen, and could it have been learnt?"""
-    from sobolev_novelty.bench.everyday_results import all_judged, judged_frame, stored_runs, summary
+    from sobolev_novelty.bench.everyday_results import ablation_table, all_judged, judged_frame, stored_runs, summary
 
     with one_line_errors(as_json):
         suite, runs = stored_runs(store)
+        if ablate:
+            _deliver(ablation_table(suite, runs, jobs), out)
+            return
         found = all_judged(suite, runs, jobs)
         if frame is not None:
             judged_frame(found).to_csv(frame, index=False)

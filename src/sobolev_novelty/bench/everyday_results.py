@@ -27,6 +27,8 @@ from sobolev_novelty.parsing import parse
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Task, seed, equation, and what the method stored.
+Run = tuple[str, int, str, Mapping[str, Any]]
 #: An error on rows without noise above this, in spreads of the target, is a catastrophe.
 CATASTROPHE = 1.0
 
@@ -117,7 +119,7 @@ def _is_law(e: Expression, law: Expression, task: EverydayTask, table: EverydayT
     return is_found(e, law, table.X_test, error, noise=NOISES[task.noise], n_rows=task.n_rows)
 
 
-def stored_runs(path: Path) -> tuple[str, list[tuple[str, int, str, Mapping[str, Any]]]]:
+def stored_runs(path: Path) -> tuple[str, list[Run]]:
     """The suite of a store and its runs, as :func:`all_judged` takes them."""
     source = Store(path, read_only=True)
     suite = str(source.settings().get("suite", ""))
@@ -131,13 +133,55 @@ def stored_runs(path: Path) -> tuple[str, list[tuple[str, int, str, Mapping[str,
     return suite, found
 
 
-def all_judged(suite: str, runs: Sequence[tuple[str, int, str, Mapping[str, Any]]], n_jobs: int = 1) -> list[Judged]:
+def all_judged(suite: str, runs: Sequence[Run], n_jobs: int = 1) -> list[Judged]:
     """The judgements of runs ``(task, seed, equation, extra)``."""
     columns = ([suite] * len(runs), *zip(*runs, strict=True))
     if n_jobs == 1:
         return list(map(judged, *columns))
     with ProcessPoolExecutor(n_jobs) as pool:
         return list(pool.map(judged, *columns, chunksize=8))
+
+
+#: Prices that are judged again on what was priced: factors of structure, numbers and findings.
+ABLATIONS = {
+    "the price": (1.0, 1.0, 1.0),
+    "structure at half": (0.5, 1.0, 1.0),
+    "structure at twice": (2.0, 1.0, 1.0),
+    "numbers for nothing": (1.0, 0.0, 1.0),
+    "without findings": (1.0, 1.0, 0.0),
+}
+
+
+def ablated(suite: str, name: str, seed: int, chosen: str, extra: Mapping[str, Any]) -> dict[str, Judged]:
+    """What each of the changed prices would have chosen of the same equations, judged."""
+    nats, found, known = extra["nats"], {}, {}
+    columns = [np.array(nats[part], dtype=float) for part in ("structure", "numbers", "findings", "rows")]
+    for word, factors in ABLATIONS.items():
+        total = sum(f * column for f, column in zip((*factors, 1.0), columns, strict=True))
+        best = extra["priced"][int(np.nanargmin(total))]
+        if best not in known:
+            known[best] = judged(suite, name, seed, best, {**extra, "front": [best], "front_loss": [0.0]})
+        found[word] = known[best]
+    return found
+
+
+def ablation_table(suite: str, runs: Sequence[Run], n_jobs: int = 1) -> str:
+    """The figures of each changed price, as a table of a page."""
+    columns = ([suite] * len(runs), *zip(*runs, strict=True))
+    with ProcessPoolExecutor(n_jobs) as pool:
+        found = list(pool.map(ablated, *columns, chunksize=8))
+    lines = ["| price | law chosen | of the learnable and met | not finite | worse than a spread | idle column |"]
+    lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
+    for word in ABLATIONS:
+        own = [one[word] for one in found]
+        learnable = [j for j in own if j.is_met and j.is_learnable]
+        idle = [j for j in own if j.n_idle]
+        lines.append(
+            f"| {word} | {_share(sum(j.is_chosen for j in own), len(own))} | "
+            f"{_share(sum(j.is_chosen for j in learnable), len(learnable))} | {sum(not j.is_finite for j in own)} | "
+            f"{sum(not j.error <= CATASTROPHE for j in own)} | {_share(sum(j.has_idle for j in idle), len(idle))} |"
+        )
+    return "\n".join(lines)
 
 
 def summary(found: Sequence[Judged]) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _search(engine: str, *, novelty: bool) -> Method:
 
 
 #: Rows of the choice that are stored.
-MAX_STORED = 60
+MAX_STORED = 25
 
 
 def _table(model: SymbolicRegressor) -> dict[str, Any]:
@@ -211,6 +211,7 @@ def _table(model: SymbolicRegressor) -> dict[str, Any]:
         "priced": [str(e) for e in priced["expression"]],
         "nats": {name: [round(float(v), 3) for v in priced[name]] for name in columns},
         "noise": model.noise_,
+        "found": [str(text) for text in priced["found"]],
     }
 
 

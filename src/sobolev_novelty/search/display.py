@@ -132,8 +132,8 @@ def in_users_terms(callback: Callback, written: ToUser) -> Callback:
     return told
 
 
-def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) -> str:
-    """A fitted model for a notebook: the chosen equation, the front with its row in bold, and why the search ended."""
+def model_html(equations: pd.DataFrame, chosen: Expression, reason: str, notes: str) -> str:
+    """A fitted model for a notebook: the chosen equation and why, the front with its row in bold, and notes."""
     from sobolev_novelty.render.equation_table import table_html
     from sobolev_novelty.render.mathml import formula
     from sobolev_novelty.render.style import STYLE
@@ -144,9 +144,9 @@ def model_html(equations: pd.DataFrame, chosen: Expression, stop_reason: str) ->
     return (
         f'<style>{STYLE}</style><div class="sn"><div class="wrap"><p class="eyebrow">Chosen equation</p>'
         f'<div class="equation"><div class="set">{formula(chosen)}</div>'
-        f"<code>{html.escape(short_text(chosen))}</code></div>"
+        f"<code>{html.escape(short_text(chosen))}</code></div><p>{html.escape(reason)}</p>"
         f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
-        f'<p class="small">{html.escape(stop_reason)}</p></div></div>'
+        f'<p class="small">{html.escape(notes)}</p></div></div>'
     )
 
 

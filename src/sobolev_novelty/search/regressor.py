@@ -456,12 +456,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return dict(super()._repr_mimebundle_(**kwargs))
         from sobolev_novelty.search.display import model_html
 
-        notes = [note for note in (self.reason_, self.noise_, self.stop_reason_) if note]
+        notes = [self.stop_reason_]
         if hasattr(self, "_sample_"):
             n = len(self.rivals_) - 1
             near = "1 different function is" if n == 1 else f"{n} different functions are"
             notes += [f"{near} within 5 nats: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
-        html = model_html(self.equations_, self.expression_, " ".join(notes))
+        html = model_html(self.equations_, self.expression_, f"{self.reason_} {self.noise_}".strip(), " ".join(notes))
         return {"text/plain": repr(self), "text/html": html}
 
     __str__ = described

@@ -17,8 +17,9 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression, short_text
 from sobolev_novelty.geometry import Status
 from sobolev_novelty.price.description import Description, Table, quick_nats_of
+from sobolev_novelty.price.likelihood import Replicates
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
-from sobolev_novelty.price.numbers import free_nats, n_free_numbers
+from sobolev_novelty.price.numbers import free_nats, n_free_numbers, n_numbers
 from sobolev_novelty.projection import TAU_ID
 from sobolev_novelty.scoring import base_score, choice_rank, nmse
 from sobolev_novelty.search.choose.criteria import Finding, findings
@@ -42,6 +43,8 @@ RULES = ("price", "score", "distinct", "validation", "one-se")
 N_REFITTED, N_SIMPLE = 30, 12
 #: Leaders that are shortened, and how often.
 N_SHORTENED, N_ROUNDS = 3, 4
+#: Probability of so much lack of fit by chance below which the sentence speaks of it.
+LACKING = 0.01
 #: Share of the spread of the target below which values are those of one function in two spellings.
 SAME = 1e-6
 
@@ -124,9 +127,38 @@ class Choice:
                 found.append(p)
         return [self.chosen, *(p for p in found if p is not self.chosen)]
 
-    def differs(self, other: Priced, far: float = SAME) -> bool:
+    @property
+    def lack_of_fit(self) -> str:
+        """Where inputs came more than once: whether the equation misses their means by more than the rows scatter."""
+        replicates = Replicates.of(self.rows.X)
+        spare, m = replicates.n_rows - replicates.n_distinct, replicates.n_distinct
+        n_lack = m - n_numbers(self.chosen.expression)
+        if not spare or n_lack < 1 or not np.isfinite(self.chosen.values).all():
+            return ""
+        h = self.rows.heights(self.chosen.expression, self.chosen.values, self.noise)
+        w = np.ones_like(h) if self.rows.weights is None else self.rows.weights
+        pure, lack = replicates.split((self.rows.y - self.chosen.values) / h, w)
+        if not pure > 0.0:
+            return ""
+        from scipy.stats import f
+
+        p = float(f.sf((lack / n_lack) / (pure / spare), n_lack, spare))
+        word = "misses the means of repeated rows" if p < LACKING else "meets the means of repeated rows"
+        return f"Among {m} different inputs it {word} (p = {number_text(p, digits=2)}; {spare} repeats)."
+
+    @property
+    def known(self) -> float:
+        """Root mean square difference of predictions below which two equations are one function to these rows.
+
+        Three standard errors of a mean, or rounding: digits of constants differ by as much.
+        """
+        h = self.rows.heights(self.chosen.expression, self.chosen.values, self.noise)
+        size = self.level * float(np.sqrt(np.mean(h**2))) / math.sqrt(len(h)) if np.isfinite(h).all() else 0.0
+        return max(3.0 * size, SAME * self.rows.spread)
+
+    def differs(self, other: Priced) -> bool:
         """Whether an equation is another function than the chosen one at the rows."""
-        return not np.sqrt(np.mean((other.values - self.chosen.values) ** 2)) <= far * self.rows.spread
+        return not np.sqrt(np.mean((other.values - self.chosen.values) ** 2)) <= self.known
 
     def predictions(self, priced: Sequence[Priced]) -> FloatArray:
         """Values of equations in the box of the inputs and at the rows."""
@@ -143,7 +175,7 @@ class Choice:
         ahead = rest[0].nats - self.chosen.nats
         behind = f"{number_text(abs(ahead), digits=2)} nats {'ahead of' if ahead >= 0.0 else 'behind'}"
         text = f"{own}: {behind} the next different equation, {short_text(rest[0].expression)}."
-        return " ".join([text, *(finding.sentence for finding in self.chosen.found or ())])
+        return " ".join([text, *(finding.sentence for finding in self.chosen.found or ()), self.lack_of_fit]).rstrip()
 
     def frame(self) -> pd.DataFrame:
         """``choice_``: one row for each equation, the cheapest first."""

@@ -19,8 +19,8 @@ RIVAL_NATS = 5.0
 def rivals(choice: Choice) -> pd.DataFrame:
     """The chosen equation and the different functions within :data:`RIVAL_NATS` of it, the best written of each.
 
-    Equations are one function where their predictions, in the box of the inputs, differ by less than the rows know
-    them: by three standard errors of a mean, or by rounding.
+    Equations are one function where their predictions in the box of the inputs differ by no more than
+    :attr:`~sobolev_novelty.search.choose.choice.Choice.known`.
 
     Returns
     -------
@@ -34,8 +34,6 @@ def rivals(choice: Choice) -> pd.DataFrame:
     near = [p for p in choice.priced if p is not chosen and p.nats - chosen.nats <= RIVAL_NATS]
     kept = [chosen]
     values = dict(zip([id(p) for p in (chosen, *near)], choice.predictions([chosen, *near]), strict=True))
-    scale = choice.noise.heights(values[id(chosen)])
-    known = 3.0 * choice.level * float(np.sqrt(np.nanmean(scale**2))) / math.sqrt(len(choice.rows.y))
 
     def distance(p: object, q: object) -> float:
         with np.errstate(all="ignore"):
@@ -43,7 +41,7 @@ def rivals(choice: Choice) -> pd.DataFrame:
         return left if math.isfinite(left) else math.inf
 
     for p in near:
-        if all(distance(p, q) > max(known, 1e-6 * spread) for q in kept):
+        if all(distance(p, q) > choice.known for q in kept):
             kept.append(p)
     return pd.DataFrame(
         {
