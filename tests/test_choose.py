@@ -263,7 +263,7 @@ def test_known_errors_of_the_rows_decide():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"sigma": -1.0}, "'sigma' must be positive"),
+        ({"sigma": -1.0}, "'sigma' must be a number above 0"),
         ({"sigma": [1.0, 2.0]}, "'sigma' must be a number or one for each"),
         ({"x_sigma": 0.1}, "'x_sigma' needs 'sigma'"), ({"noise": "white"}, "'noise' must be 'auto'"),
     ],

@@ -264,7 +264,7 @@ def test_the_constant_is_never_told_to_repeat_the_others() -> None:
         engine_prompts = prompts(novelty=True, influence=False, intercept=intercept)
         words = "\n".join(text.partition("These terms repeat")[2] for text in engine_prompts)
         assert "(novelty" in words and "- 1 (novelty" not in words
-    with pytest.raises(ParameterError, match="'intercept' must be 'free' or 'term'. Got 'none'."):
+    with pytest.raises(ParameterError, match="'intercept' must be 'term' or 'free'. Got 'none'."):
         prompts(novelty=True, influence=False, intercept="none")
 
 

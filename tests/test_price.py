@@ -119,3 +119,15 @@ def test_the_noise_in_words():
 def test_what_is_not_finite_costs_infinitely_much():
     assert Table(X, X[:, 0]).rows_nats(np.full(60, np.nan), Noise()) == math.inf
     assert math.isfinite(quick_nats_of(Expression.of("x0"), 0.0, 1, 60, 2))
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_weights_of_values_whose_squares_are_no_floats_have_mean_one(power: float) -> None:
+    values = np.array([1e200, 2e200, 4e200])
+    weights = Noise.of(power, values).weights(values)
+    assert weights is not None and weights.mean() == pytest.approx(1.0)
+    np.testing.assert_allclose(weights, Noise.of(power, values / 1e200).weights(values / 1e200))
+
+
+def test_the_noise_of_a_target_that_is_zero_everywhere_is_constant() -> None:
+    assert all(Noise.of(power, np.zeros(5)).is_constant for power in (0.5, 1.0))

@@ -177,7 +177,7 @@ def test_a_cluster_that_is_closed_during_a_fit_costs_its_islands_and_not_the_sea
         distributed.LocalCluster(
             n_workers=1, threads_per_worker=1, dashboard_address=None, local_directory=str(tmp_path)
         ) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster, set_as_default=False) as client,  # Dask keeps a default whose cluster closed
         pytest.warns(UserWarning, match=r"given up; the others go on.*the client of the cluster is closed"),
     ):
 

@@ -115,9 +115,9 @@ def test_torch_has_its_threads_back_after_a_search(untrained: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_samples": -1}, "'n_samples' must be at least 0. Got -1"),
-        ({"n_starts": 0}, "'n_starts' must be at least 1. Got 0"),
-        ({"temperature": 0.0}, "'temperature' must be positive"),
+        ({"n_samples": -1}, "'n_samples' must be a whole number of at least 0. Got -1"),
+        ({"n_starts": 0}, "'n_starts' must be a whole number of at least 1. Got 0"),
+        ({"temperature": 0.0}, "'temperature' must be a number above 0"),
         ({"device": "abacus"}, "'device' must be one that torch has here"),
     ],
 )

@@ -250,7 +250,7 @@ def everyday_command(
             return
         found = all_judged(suite, runs, jobs)
         if frame is not None:
-            judged_frame(found).to_csv(frame, index=False)
+            write_whole(frame, judged_frame(found).to_csv(index=False))
         figures = summary(found)
         _deliver(json.dumps(figures) if as_json else _two_columns(figures), out)
 

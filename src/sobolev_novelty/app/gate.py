@@ -45,8 +45,8 @@ class Gate:
 
     Examples
     --------
-    >>> gate = Gate(8000, visit="been here", key="mine")
-    >>> headers = {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=been here"}
+    >>> gate = Gate(8000, visit="been-here", key="mine")
+    >>> headers = {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=been-here"}
     >>> gate.refusal("GET", headers, key="mine") is None
     True
     >>> gate.refusal("GET", headers | {"Host": "attacker.example:8000"}, key="mine")

@@ -10,7 +10,7 @@ import numpy as np
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_squares, misfit_nats
-from sobolev_novelty.price.noise import Noise
+from sobolev_novelty.price.noise import Noise, weights_of
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import form_nats, structure_nats
 from sobolev_novelty.scoring import EXACT_NMSE, nmse
@@ -101,7 +101,7 @@ class Table:
         n, m = self.replicates.n_rows, self.replicates.n_distinct
         h = noise.heights(values) if heights is None else heights
         with np.errstate(all="ignore"):
-            few = few_rows_nats(n_numbers(expression), m, nmse(self.y, values, self.own_weights / h**2))
+            few = few_rows_nats(n_numbers(expression), m, nmse(self.y, values, weights_of(h, self.own_weights)))
         return Description(
             structure_nats(expression, self.X.shape[1], complexity),
             numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),

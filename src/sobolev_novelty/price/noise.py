@@ -48,10 +48,11 @@ class Noise:
     def of(cls, power: float, y: FloatArray, *, is_found: bool = False) -> Noise:
         """Noise that goes with a power of the value, for rows with these targets.
 
-        The floor is half the smallest value that was measured, zero apart: below it nothing is known.
+        The floor is half the smallest value that was measured, zero apart: below it nothing is known. Where all are
+        zero, there is nothing that the noise could go with.
         """
         sizes = np.abs(y[y != 0.0])
-        return cls(power, 0.5 * float(sizes.min()) if power and len(sizes) else 0.0, is_found)
+        return cls(power, 0.5 * float(sizes.min()), is_found) if power and len(sizes) else cls()
 
     @property
     def is_constant(self) -> bool:
@@ -74,9 +75,7 @@ class Noise:
         """Weights for a fit near an equation with these values: 1/h² times those that are given, with mean 1."""
         if self.is_constant:
             return given
-        w = self.heights(values) ** -2.0
-        w = w if given is None else w * given
-        return np.asarray(w / w.mean())
+        return weights_of(self.heights(values), given)
 
     def sentence(self, level: float, target: str = "the target") -> str:
         """What the noise is, for a person.
@@ -94,6 +93,19 @@ class Noise:
         if self.power == POWERS["counts"]:
             return f"Noise: as in counts, its variance about {number_text(level**2, digits=3)} times the value."
         return f"Noise: about {text} times the value to the power of {number_text(self.power, digits=2)}."
+
+
+def weights_of(heights: FloatArray, given: FloatArray | None = None) -> FloatArray:
+    """1/h² times the weights that are given, with mean 1; by ratios, for squares of far values are no floats.
+
+    Examples
+    --------
+    >>> weights_of(np.array([1e200, 2e200]))
+    array([1.6, 0.4])
+    """
+    w = (heights.min() / heights) ** 2
+    w = w if given is None else w * given
+    return np.asarray(w / w.mean())
 
 
 def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:

@@ -19,10 +19,9 @@ from torch import Tensor
 
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.parameters import COUNT, NOTHING, POSITIVE, WORD, declared
+from sobolev_novelty.parameters import COUNT, NOTHING, POSITIVE, WORD, declared, whole
 from sobolev_novelty.scoring import EXACT_NMSE
 from sobolev_novelty.search.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, State
 from sobolev_novelty.search.forms import shorter_spellings
@@ -59,7 +58,7 @@ class TransformerState(State):
 
 
 @declared(
-    n_samples=COUNT,
+    n_samples=whole(),
     temperature=POSITIVE,
     n_starts=COUNT,
     weights=WORD | NOTHING,
@@ -107,11 +106,6 @@ class Transformer(Engine[TransformerState]):
 
     def start(self, problem: Problem, rng: np.random.Generator) -> TransformerState:
         """Read the network and choose the columns it sees."""
-        for name, least in (("n_samples", 0), ("n_starts", 1)):
-            if getattr(self, name) < least:
-                raise ParameterError(f"'{name}' must be at least {least}. Got {getattr(self, name)}.")
-        if not self.temperature > 0.0:
-            raise ParameterError(f"'temperature' must be positive. Got {self.temperature}.")
         network(weights_folder(self.weights), chosen_device(self.device))
         return TransformerState(problem, chosen_columns(problem.sample.X.T, problem.y, MAX_INPUTS))
 

@@ -11,7 +11,7 @@ from sobolev_novelty import kernels
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.evaluation import derivatives
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.price.noise import Noise
+from sobolev_novelty.price.noise import Noise, weights_of
 from sobolev_novelty.search.loss import Loss
 
 #: Points that stand for the box of the inputs, and those beside each row, as many altogether.
@@ -94,9 +94,7 @@ class Rows:
         """Weights for a fit near an equation, with mean 1; those that are given where its values are not finite."""
         if (noise.is_constant and self.x_sigma is None) or not np.isfinite(values).all():
             return self.weights
-        w = self.heights(expression, values, noise) ** -2.0
-        w = w if self.weights is None else w * self.weights
-        return np.asarray(w / w.mean())
+        return weights_of(self.heights(expression, values, noise), self.weights)
 
     def box(self) -> FloatArray:
         """Points of the box of the inputs and a little beyond, (n_features, n_points): inputs come together anew.
