@@ -355,7 +355,10 @@ def test_weights_are_a_column(run: Run) -> None:
 
 
 def test_bad_options_of_a_fit_are_one_line(run: Run, model: Path) -> None:
-    _one_line(_fit(run, "--time", "-1", name="d.csv", content=_csv()), "--time must be positive")
+    for option, value in (("--time", "-1"), ("--seconds", "0"), ("--seconds", "inf")):
+        message = f"{option} must be a number of seconds above 0"
+        _one_line(_fit(run, option, value, name="d.csv", content=_csv()), message)
+    _one_line(_fit(run, "--noise", "white", name="d.csv", content=_csv()), "--noise must be 'auto'")
     _one_line(
         _fit(run, "--complexity", "0", name="d.csv", content=_csv()),
         "--complexity must be a whole number",

@@ -18,8 +18,8 @@ OPTIONS = {
     name: f"--{name}"
     for name in (
         "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "inputs", "level",
-        "limit", "operators", "order", "out", "port", "precision", "reasons", "retry", "row", "select", "separator",
-        "sigma", "solver", "target", "tau", "time", "trajectory", "variables", "weights",
+        "limit", "noise", "operators", "order", "out", "port", "precision", "reasons", "retry", "row", "select",
+        "separator", "sigma", "solver", "target", "tau", "time", "trajectory", "variables", "weights",
     )
 } | {
     "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
@@ -28,7 +28,7 @@ OPTIONS = {
     "max_degree": "--max-degree", "max_megabytes": "--max-megabytes",
     "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
     "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
-    "seconds": "--time",
+    "seconds": "--seconds",
 }  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.files import read_table
 from sobolev_novelty.json_numbers import json_value
 from sobolev_novelty.output import check_output, write_or_rescue
+from sobolev_novelty.parameters import SECONDS, check
 from sobolev_novelty.table_columns import input_columns, unusable_columns, usable_columns
 from sobolev_novelty.table_format import TableFormat
 
@@ -64,9 +65,11 @@ def time_option(text: str | None, seconds: float | None) -> tuple[str | None, fl
     if text is None:
         return None, seconds
     try:
-        return None, float(text)
+        number = float(text)
     except ValueError:
         return text, seconds
+    check("time", number, SECONDS)
+    return None, number
 
 
 def refuse_for_trajectories(**given: object) -> None:
