@@ -122,7 +122,7 @@ def quick_nats(error: float, complexity: int, numbers: float, n_rows: int, n_inp
     Examples
     --------
     >>> round(quick_nats(0.0102, 5, 0.0, 10_000, 3) - quick_nats(0.01, 12, 0.0, 10_000, 3))
-    90
+    87
     """
     return 0.5 * n_rows * math.log(max(error, EXACT_NMSE)) + form_nats(complexity, n_inputs) + numbers
 

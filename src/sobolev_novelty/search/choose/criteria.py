@@ -52,13 +52,16 @@ def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Findi
     """Values beyond all that rows show, in the box of the inputs or just outside it.
 
     Of n rows drawn from a population of which the equation spoils a share s none lies there by chance with probability
-    (1 − s)ⁿ. A pole with rows on both sides of it is one that the rows show: it costs what it spoils and no more.
+    (1 − s)ⁿ. A pole with rows on both sides of it, at which the values at the rows grow, is one that the rows show: it
+    costs what it spoils and no more.
     """
     factors = list(_denominators(expression))
     n, places = len(rows.y), [rows.beside(), rows.box()]
     at_rows, *elsewhere = (rows.values([expression, *factors], X) for X in (np.ascontiguousarray(rows.X.T), *places))
     is_shown = np.array([q.min() < 0.0 < q.max() for q in at_rows[1:]], dtype=bool)
     low, high = float(values.min()), float(values.max())
+    away = np.abs(values - np.median(values))
+    grows = bool(away.max() > RUNAWAY * np.median(away))
     reach = RUNAWAY * max(0.5 * (high - low), 1e-12 * max(abs(low), abs(high)))
     shares, is_hidden = [], False
     with np.errstate(all="ignore"):
@@ -66,7 +69,7 @@ def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Findi
             is_beyond = ~(np.abs(found[0] - 0.5 * (low + high)) <= reach)
             changes = ((np.sign(found[1:]) != np.sign(at_rows[1:, :1])) & ~is_shown[:, None]).any(axis=0)
             shares.append(float(np.mean(is_beyond | changes)))
-            is_hidden |= bool(changes.any() or (is_beyond.any() and not is_shown.any()))
+            is_hidden |= bool(changes.any() or (is_beyond.any() and not (grows and is_shown.any())))
     if not (shares[0] > 0.0 or is_hidden):
         return None
     nats = HIDDEN_NATS * is_hidden - n * math.log1p(-min(shares[0], 1.0 - 1.0 / (n + 1)))
