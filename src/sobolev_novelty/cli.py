@@ -310,7 +310,8 @@ def fit(
         time_option,
     )
 
-    column, seconds = time_option(time, seconds)
+    with one_line_errors(as_json):
+        column, seconds = time_option(time, seconds)
     if column is None and target is None:
         raise typer.BadParameter("Name the column to predict, or the column of time (--time).", param_hint="--target")
     summary: FitSummary | MotionSummary
