@@ -61,7 +61,7 @@ def test_a_fit_keeps_to_its_time_whatever_the_table(n_rows: int, n_columns: int)
 
 def test_the_time_of_a_fit_is_shared_out_beforehand() -> None:
     clock = Clock(100.0, 10.0, n_rows=100_000)
-    assert clock.search.at < clock.polish.at < 110.0 <= clock.choice.at <= 110.7
+    assert clock.search.at < clock.choice.at < 110.0 <= clock.end.at <= 110.7
     assert Clock(100.0, 10.0).polishing == 0.0
     assert Clock(0.0, None, 10**6).search == Deadline()
 

@@ -88,13 +88,13 @@ class Clock:
         return self._at(-self.polishing - self.choosing)
 
     @property
-    def polish(self) -> Deadline:
-        """The end of polishing."""
-        return self._at(-self.choosing)
+    def choice(self) -> Deadline:
+        """The end of the choice."""
+        return self._at(-self.polishing)
 
     @property
-    def choice(self) -> Deadline:
-        """The end of all."""
+    def end(self) -> Deadline:
+        """The end of all, constants on all rows included."""
         return self._at(0.0 if self.seconds is None else GRACE_SHARE * self.seconds + GRACE_SECONDS)
 
     def _at(self, shift: float) -> Deadline:

@@ -562,7 +562,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         choice = data.choice(
             [*result.front.candidates, *result.leaders], problem.user.written, operators=words,
             max_complexity=problem.max_complexity, dimensions=self._dimensions(), noise=self.noise,
-            deadline=clock.polish,
+            deadline=clock.choice,
         )  # fmt: skip
         if not callable(self.select):
             choice.chosen = by_rule(choice, "score" if data.as_found else self.select)
@@ -572,7 +572,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._warned_: list[str] = []
         table, index = shown_equations(
             choice, data, self._sample_, self.select, operators=problem.written_operators,
-            max_complexity=problem.max_complexity, deadline=clock.choice,
+            max_complexity=problem.max_complexity, deadline=clock.end,
         )  # fmt: skip
         self.equations_ = EquationTable(table)
         self.choose(index)
