@@ -99,7 +99,7 @@ def test_simple_numbers_cost_no_accuracy() -> None:
         noise = (0.1 * np.std(truth)) ** 2  # of one row
         ratios.append((errors[1] + noise) / (errors[0] + noise))
     assert np.mean(ratios) < 1.02  # terms that do not pay for their nodes go
-    assert np.max(ratios) < 1.1
+    assert np.max(ratios) < 1.2  # at most what a term and its number cost: 12 nats on 200 rows
 
 
 def test_a_search_on_noisy_rows_gives_the_law_in_its_own_numbers() -> None:

@@ -51,7 +51,18 @@ def n_free_numbers(expression: Expression) -> int:
     >>> n_free_numbers(parse("0.5*x + 0.1234"))
     1
     """
-    return sum(not math.isfinite(_simple_nats(c)) for c in expression.constants)
+    return sum(not is_simple(c) for c in expression.constants)
+
+
+def is_simple(value: float, n_rows: float = math.inf) -> bool:
+    """Whether a number costs less as a simple one than as one that so many rows determine.
+
+    Examples
+    --------
+    >>> is_simple(-0.5, 100), is_simple(0.73, 100), is_simple(0.73), is_simple(0.5001)
+    (True, False, True, False)
+    """
+    return _simple_nats(value) < free_nats(n_rows)
 
 
 @lru_cache(maxsize=1 << 16)

@@ -5,8 +5,7 @@ combine (:mod:`sobolev_novelty.projection`), so memory does not grow with the nu
 
 Notation
 --------
-``J``  derivative of the prediction along the coefficients and the free constants, shape (block, m + q);  ``r``
-residuals
+``J``  derivative of the prediction along the free constants, shape (free constants, block);  ``r``  residuals
 """
 
 from __future__ import annotations
@@ -16,15 +15,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from sobolev_novelty import kernels
-from sobolev_novelty.algebra.canonical import assemble
+from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.waves import with_small_phases
+from sobolev_novelty.constants import Parametrised, parametrised
 from sobolev_novelty.data import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.expression import Expression
+from sobolev_novelty.price.numbers import is_simple
+from sobolev_novelty.profiles import BoolArray, Model
 from sobolev_novelty.projection import combine, factor
 from sobolev_novelty.search.engine import Deadline
 from sobolev_novelty.search.fits import relative_loss
-from sobolev_novelty.search.forms import Form, split_form
 
 #: Rows of one block.
 BLOCK_ROWS = 32_768
@@ -62,6 +63,7 @@ def polished(
     weights: FloatArray | None,
     names: tuple[str, ...],
     *,
+    keeps_simple: bool = False,
     deadline: Deadline | None = None,
 ) -> tuple[Expression, float]:
     """The expression with its constants fitted to all rows, or as it was where that is not better; and its NMSE.
@@ -71,31 +73,40 @@ def polished(
     X : ndarray of shape (n_samples, n_features)
     names : tuple of str
         Names of the columns.
+    keeps_simple : bool
+        Whether simple numbers stay: somebody has chosen them.
     deadline : Deadline, optional
         No further step is begun when the time is over.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.parsing import parse
+    >>> X = np.linspace(0.0, 1.0, 50)[:, None]
+    >>> y = 0.5001 * X[:, 0] + 0.7372
+    >>> print(polished(parse("0.5*x0 + 0.73"), X, y, None, ("x0",), keeps_simple=True)[0].rounded(5))
+    0.5*x0 + 0.73725
     """
-    form = split_form(expression)
+    written = parametrised(expression)
+    theta = written.theta
+    free = np.array([not (keeps_simple and is_simple(value, len(y))) for value in theta.tolist()], dtype=bool)
     root = None if weights is None else np.sqrt(weights)
     best, best_error = expression, relative_error(expression, X, y, weights, names)
-    terms = form.terms
-    coefficients = np.zeros(len(terms))
-    for k in range(N_STEPS):
+    for _ in range(N_STEPS if free.any() else 0):
         if deadline is not None and deadline.is_over:
             break
-        step = _gauss_newton_step(Form(terms, form.free), coefficients, X, y, root=root, names=names)
+        step = _gauss_newton_step(written, theta, free, X, y, root=root, names=names)
         if step is None:
             break
-        coefficients = coefficients + step[: len(terms)]
-        terms = _moved(terms, form.free, step[len(terms) :])
+        theta = theta + step
         try:
-            trial = assemble(terms, coefficients.tolist())
+            trial = with_small_phases(tidy(written.at(theta)))
         except ExpressionError:  # a number that no float can hold
             break
         error = relative_error(trial, X, y, weights, names)
         gain = 1.0 - error / best_error if best_error > 0.0 else 0.0
         if gain > 0.0:
             best, best_error = trial, error
-        if gain < CONVERGED and (k > 0 or form.n_free == 0):  # the first step is linear: the constants are yet to move
+        if gain < CONVERGED:
             break
     return best, best_error
 
@@ -105,37 +116,28 @@ def _blocks(n_rows: int) -> Iterator[slice]:
 
 
 def _gauss_newton_step(
-    form: Form, b: FloatArray, X: FloatArray, y: FloatArray, *, root: FloatArray | None, names: tuple[str, ...]
+    written: Parametrised,
+    theta: FloatArray,
+    free: BoolArray,
+    X: FloatArray,
+    y: FloatArray,
+    *,
+    root: FloatArray | None,
+    names: tuple[str, ...],
 ) -> FloatArray | None:
-    """Change of the coefficients and free constants that solves the linearised problem; None where it is not finite."""
-    programs = kernels.compile_programs(form.terms, names)
-    owner = np.repeat(np.arange(programs.n_programs), np.diff(programs.constant_offsets))
-    # At zero coefficients the constants have no effect yet: the first step is linear.
-    free = np.flatnonzero(form.free) if b.any() else np.zeros(0, dtype=np.intp)
-    R = np.zeros((0, len(b) + len(free) + 1))
+    """Change of the parameters that solves the linearised problem; None where it is not finite."""
+    R = np.zeros((0, int(free.sum()) + 1))
     for rows in _blocks(len(y)):
-        values, jacobian = kernels.jacobians(programs, np.ascontiguousarray(X[rows].T))
-        block = np.vstack([values, (jacobian * b[owner][:, None])[free], (y[rows] - b @ values)[None]]).T
-        if root is not None:
-            block = block * root[rows, None]
+        some = None if root is None else root[rows]
+        model = Model(written.parts, theta, np.ascontiguousarray(X[rows].T), names, some)
+        with np.errstate(all="ignore"):
+            f, J = (found[0] for found in model.evaluate(theta[None]))
+            block = np.vstack([J[free], (y[rows] if some is None else some * y[rows]) - f]).T
         if not np.isfinite(block).all():
             return None
         R = factor(block) if len(R) == 0 else combine(R, factor(block))
     scale = np.linalg.norm(R[:, :-1], axis=0)
     scale[scale == 0.0] = 1.0
-    step: FloatArray = np.linalg.lstsq(R[:, :-1] / scale, R[:, -1], rcond=1e-12)[0] / scale
-    full = np.zeros(len(b) + len(form.free))
-    full[: len(b)] = step[: len(b)]
-    full[len(b) + free] = step[len(b) :]
-    return full if np.isfinite(full).all() else None
-
-
-def _moved(terms: tuple[Expression, ...], free: tuple[bool, ...], step: FloatArray) -> tuple[Expression, ...]:
-    moved = []
-    start = 0
-    for term in terms:
-        n_constants = len(term.constants)
-        changed = (np.array(term.constants) + step[start : start + n_constants]).tolist()
-        moved.append(with_small_phases(term.with_constants(changed)))
-        start += n_constants
-    return tuple(moved)
+    step = np.zeros(len(theta))
+    step[free] = np.linalg.lstsq(R[:, :-1] / scale, R[:, -1], rcond=1e-12)[0] / scale
+    return step if np.isfinite(step).all() else None

@@ -184,7 +184,7 @@ class TrainingTable:
             return refined(priced.expression, self.X, self.names, self.rating, deadline)[0]
         values = predictions(priced.expression, self.X, self.names)
         weights = self.weights_at(choice, priced.expression, values)
-        return polished(priced.expression, self.X, self.y, weights, self.names, deadline=deadline)[0]
+        return polished(priced.expression, self.X, self.y, weights, self.names, keeps_simple=True, deadline=deadline)[0]
 
     def weights_at(self, choice: Choice, expression: Expression, values: FloatArray) -> FloatArray | None:
         """Weights of all rows under the noise at an equation with these values."""
