@@ -187,7 +187,7 @@ def test_misuse_is_refused() -> None:
     celsius, y = weather()
     with pytest.raises(ParameterError, match="'sigma' says how well 'y' is known"):
         sn.novelty("x0", celsius, sigma=1.0)
-    with pytest.raises(DataError, match="'sigma' must be positive"):
+    with pytest.raises(ParameterError, match="'sigma' must be a number above 0"):
         sn.novelty("x0", celsius, y, sigma=0.0)
     with pytest.raises(DataError, match="'y' must have one value per row"):
         sn.novelty("x0", celsius, y[:-1])

@@ -55,5 +55,5 @@ def _is_rounding(expression: Expression, sample: Sample) -> bool:
 
     with np.errstate(all="ignore"):
         values, errors = expression.fold(leaf, node)
-        used = np.isfinite(values)
+        used = np.isfinite(values) & np.isfinite(errors)  # a slope that no float can hold says nothing
         return bool(used.any() and np.ptp(values[used]) <= ERRORS * 2.0 * np.max(errors[used]))
