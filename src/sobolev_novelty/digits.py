@@ -17,8 +17,8 @@ MAX_DIGITS = 12
 WHOLE = 1e5
 
 
-def significant_digits(value: float, half_width: float) -> int:
-    """Digits of ``value`` down to the place of a tenth of its uncertainty.
+def significant_digits(value: float, half_width: float, most: int = MAX_DIGITS) -> int:
+    """Digits of ``value`` down to the place of a tenth of its uncertainty, but no more than ``most``.
 
     Examples
     --------
@@ -26,10 +26,10 @@ def significant_digits(value: float, half_width: float) -> int:
     (4, 1, 12)
     """
     if value == 0.0 or not half_width > 0.0:
-        return DEFAULT_DIGITS if value == 0.0 else MAX_DIGITS
+        return DEFAULT_DIGITS if value == 0.0 else most
     last = math.floor(math.log10(half_width / 10.0))
     first = math.floor(math.log10(abs(value)))
-    return min(max(first - last + 1, 1), MAX_DIGITS)
+    return min(max(first - last + 1, 1), most)
 
 
 def number_text(value: float | None, half_width: float | None = None, digits: int = DEFAULT_DIGITS) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import respelled, writable
@@ -17,6 +18,7 @@ from sobolev_novelty.batch import novelties
 from sobolev_novelty.data import FloatArray, Sample
 from sobolev_novelty.expression import Expression
 from sobolev_novelty.geometry import Status
+from sobolev_novelty.operators import Operator
 from sobolev_novelty.scoring import base_score, merged_rows, nmse
 from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced, by_callable
 from sobolev_novelty.search.choose.plain import plain_equations
@@ -24,7 +26,7 @@ from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.control import Control
 from sobolev_novelty.search.dimensions import Dimensions
 from sobolev_novelty.search.engine import Candidate, Deadline
-from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.final_fit import polished, with_known_digits
 from sobolev_novelty.search.front import undominated
 from sobolev_novelty.search.loss import Rating
 from sobolev_novelty.search.loss_fit import predictions, refined
@@ -201,6 +203,23 @@ class TrainingTable:
             expression, expression, error, base_score(error, cost, self.n_rows), cost if self.control.costs else None
         )
 
+    def with_known_digits(self, candidate: Candidate, weights: FloatArray | None) -> Candidate:
+        """The candidate without the digits that the rows cannot tell; under a loss of its own as it is."""
+        if self.as_found or self.rating is not None or not np.isfinite(candidate.nmse):
+            return candidate
+        sample = Sample(np.ascontiguousarray(self.X.T), self.names)
+        own = candidate.expression
+        for form in (tidy(own), own):  # the first may be deeper than allowed, or have a difference
+            found = with_known_digits(form, self.X, self.y, weights, self.names, n_rows=self.n_rows)
+            is_plain = set(_operators(found)) <= set(_operators(own))
+            if (
+                is_plain
+                and self.control.complexity(found) <= candidate.complexity
+                and self.control.allows(found, sample)
+            ):
+                return candidate if found == own else self.shown(found, weights)
+        return candidate
+
     def mean_loss(self, candidate: Candidate, weights: FloatArray | None) -> float:
         """The loss of an equation, in its own units."""
         if self.rating is None:
@@ -240,6 +259,10 @@ class TrainingTable:
             if cost <= max_complexity and self.control.allows(found, sample) and not is_dearer:
                 return written
         return candidate
+
+
+def _operators(expression: Expression) -> list[Operator]:
+    return [token for token in expression.tokens if isinstance(token, Operator)]
 
 
 def load_tables() -> None:
@@ -293,6 +316,7 @@ def shown_equations(
         c if k and deadline.is_over else data.as_written(c, operators, max_complexity, deadline)
         for k, c in enumerate(shown)
     ]
+    written = [c if k and deadline.is_over else data.with_known_digits(c, weights) for k, c in enumerate(written)]
     kept = undominated(written)
     if not callable(select):
         first = written[0]

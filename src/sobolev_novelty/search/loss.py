@@ -152,6 +152,8 @@ class Rating:
         Of Huber's loss.
     least, total : float
         The loss of a perfect prediction, and by how much that of the best constant is above it.
+    degree : float
+        The power of the residual with which it grows: 1 for absolute values.
     """
 
     loss: Loss
@@ -160,6 +162,7 @@ class Rating:
     scale: float
     least: float
     total: float
+    degree: float = 2.0
 
     @classmethod
     def of(cls, loss: Loss, y: FloatArray, weights: FloatArray | None) -> Rating:
@@ -180,13 +183,23 @@ class Rating:
                 f"'loss' must be finite and smallest where the prediction is the target. Got {best:g} for a constant "
                 f"and {least:g} for the target itself. Check the order of its arguments: loss(y, prediction)."
             )
-        return cls(loss, y, weights, scale, least, best - least)
+        return cls(loss, y, weights, scale, least, best - least, _degree(loss, y, weights, scale, least))
 
     def mean(self, p: FloatArray) -> float:
         """The loss itself."""
         return self.loss.mean(self.y, p, self.weights, self.scale)
 
     def error(self, p: FloatArray) -> float:
-        """What stands in the place of the relative squared error; that of absolute values is squared to be like it."""
-        share = max(0.0, (self.mean(p) - self.least) / self.total)
-        return share**2 if self.loss.name == "absolute" else share
+        """What stands in the place of the relative squared error: a loss of another degree is raised to be like it."""
+        return float(max(0.0, (self.mean(p) - self.least) / self.total) ** (2.0 / self.degree))
+
+
+def _degree(loss: Loss, y: FloatArray, weights: FloatArray | None, scale: float, least: float) -> float:
+    """How a loss grows between one and two standard deviations of the target; Huber's is squared where rows are met."""
+    if loss.name == "huber":
+        return 2.0
+    far = float(np.std(y))
+    once, twice = (loss.mean(y, y + k * far, weights, scale) - least for k in (1.0, 2.0))
+    if not 0.0 < once < twice < math.inf:
+        return 2.0
+    return min(max(math.log2(twice / once), 0.5), 4.0)
