@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.finish import TrainingTable
 from sobolev_novelty.search.loop import Budget
 from sobolev_novelty.search.mcts import MCTS
 from sobolev_novelty.search.regressor import SymbolicRegressor
@@ -276,3 +278,23 @@ def test_progress_is_shown_on_request(capsys: pytest.CaptureFixture[str]) -> Non
     X = np.linspace(1.0, 2.0, 50)[:, None]
     regressor(verbose=True).fit(X, X[:, 0] ** 2)
     assert "evaluations" in capsys.readouterr().err
+
+
+def test_after_an_interruption_the_choice_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(1.0, 3.0, (300, 4))
+    y = X[:, 0] * np.exp(-X[:, 1]) + 0.1 * rng.normal(size=300)
+    left: list[float] = []
+    choice = TrainingTable.choice
+
+    def watched(self: TrainingTable, *args: Any, deadline: Deadline, **options: Any) -> Any:
+        left.append(deadline.remaining)
+        return choice(self, *args, deadline=deadline, **options)
+
+    def stop(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(TrainingTable, "choice", watched)
+    model = SymbolicRegressor(budget=Budget(seconds=60.0), random_state=0).fit(X, y, callback=stop)
+    assert model.stop_reason_.startswith("Interrupted")
+    assert left[0] <= 0.5

@@ -45,7 +45,7 @@ from sobolev_novelty.search.engine import (
 )
 from sobolev_novelty.search.finish import Clock, Memory, TrainingTable, load_tables, shown_equations
 from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, Callback, SearchResult, within
+from sobolev_novelty.search.loop import INTERRUPTED, Budget, Callback, SearchResult, within
 from sobolev_novelty.search.loss import LossFunction
 from sobolev_novelty.search.loss_fit import predictions
 from sobolev_novelty.search.outside import warn_outside
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
+#: Seconds for the choice after Ctrl-C.
+HURRY = 0.5
 DEFAULT_MAX_COMPLEXITY = 60
 
 
@@ -300,6 +302,8 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.counts_ = counts | result.counts
         rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
         table = TrainingTable(*rows, self._control(), self._engine().as_found, self.sigma is not None, x_sigma)
+        if result.stop_reason == INTERRUPTED:  # whoever asked for the end waits for it
+            clock = Clock(CLOCKS["wall"](), HURRY)
         self._store(result, table, prepared, problem, clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
