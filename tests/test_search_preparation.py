@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.final_fit import BLOCK_ROWS, polished, relative_error
+from sobolev_novelty.search.final_fit import BLOCK_ROWS, polished, relative_error, with_known_digits
 from sobolev_novelty.search.preparation import MAX_COLUMNS, MAX_MORE_ROWS, MAX_ROWS, chosen_columns, prepare
 
 RNG = np.random.default_rng
@@ -69,3 +69,12 @@ def test_long_tables_keep_further_rows_for_the_second_half_of_a_search() -> None
     assert ((scale > 0.5) & (scale <= 1.0)).all()
     assert prepared.more.weights is not None
     assert prepare(X[:100], y[:100], None, RNG(0)).more is None
+
+
+def test_a_number_without_effect_keeps_its_digits() -> None:
+    X = np.linspace(1.0, 2.0, 50)[:, None]
+    y = 3.0 + 0.1 * np.cos(40.0 * X[:, 0])
+    for text in ("3.00123456 + 1e-170*exp(0.123456789*x0)", "3.00123456 + 0*exp(0.123456789*x0)"):
+        found = with_known_digits(parse(text), X, y, None, ("x0",), n_rows=50)
+        assert 0.123456789 in found.constants
+        assert 3.0012 in found.constants or 3.001 in found.constants

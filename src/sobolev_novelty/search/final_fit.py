@@ -10,6 +10,8 @@ Notation
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -151,7 +153,8 @@ def with_known_digits(
     if not (p < n_rows and 0.0 < loss < np.inf and np.isfinite(curvature).all()):
         return expression
     for value, c in zip(written.theta.tolist(), curvature.tolist(), strict=True):
-        digits = significant_digits(value, np.sqrt(loss / (n_rows - p) / c), ALL_DIGITS) if c > 0.0 else ALL_DIGITS
+        error = math.sqrt(loss / (n_rows - p) / c) if c > loss * sys.float_info.min else math.inf
+        digits = significant_digits(value, error, ALL_DIGITS) if math.isfinite(error) else ALL_DIGITS
         while digits < ALL_DIGITS and float(f"{value:.{digits}g}").is_integer():
             digits += 1
         theta.append(value if is_simple(value, n_rows) or digits >= ALL_DIGITS else float(f"{value:.{digits}g}"))
