@@ -244,10 +244,10 @@ def test_the_functions_of_a_template_are_found(template: str, target: np.ndarray
 
 @pytest.mark.parametrize("text", ["a", "a1", "_", "f(", "2f(", "a ", "f(x)+", "`", "sin", "f" + " " * 999])
 def test_a_long_template_is_read_or_refused_in_no_time(text: str) -> None:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(SobolevError) as refused:
         Template.of(text * (50_000 // len(text)), ("x", "y"))
-    assert time.monotonic() - begin < 2.0 and len(str(refused.value)) < 500
+    assert time.process_time() - begin < 2.0 and len(str(refused.value)) < 500
 
 
 def test_functions_are_found_before_spaces() -> None:

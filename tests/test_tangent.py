@@ -136,7 +136,7 @@ def test_directions_of_the_data_need_all_rows_and_first_derivatives() -> None:
         sn.novelty_of_chunks("x0 + x1", [np.zeros((5, 2))], coordinates="tangent")
     with pytest.raises(ParameterError, match="'order' must be 0 or 1"):
         sn.novelty("x0", np.arange(50.0), coordinates="path", order=2)
-    with pytest.raises(ParameterError, match="'coordinates' must be one of"):
+    with pytest.raises(ParameterError, match="'coordinates' must be 'standardized', 'raw'"):
         sn.novelty("x0", np.arange(50.0), coordinates="polar")
 
 
