@@ -21,8 +21,8 @@ import numpy as np
 
 import sobolev_novelty as sn
 from benchmarks.run import machine
-from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
-from sobolev_novelty.constants import parametrised
+from sobolev_novelty.lab.bench.problems.tasks import formula_tasks, whitebox_tasks
+from sobolev_novelty.report.intervals.constants import parametrised
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "coverage.json"
 TEXTBOOK = Path(__file__).resolve().parents[1] / "experiments" / "formulas" / "textbook.toml"

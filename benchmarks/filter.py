@@ -14,8 +14,8 @@ from pathlib import Path
 
 from benchmarks.measure import Measure, at_least, plain, seconds
 from benchmarks.run import ROOT, machine
-from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas
-from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings
+from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings
+from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge, Inputs, filter_formulas
 
 RESULT = ROOT / "results" / "benchmarks" / "filter.json"
 

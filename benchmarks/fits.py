@@ -10,7 +10,7 @@ from benchmarks.evaluation import NAMES, sample
 from benchmarks.measure import Measure, at_least, in_turn, wall_seconds
 from benchmarks.populations import random_terms, random_trees
 from sobolev_novelty import kernels
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.kernels import compile_programs
 from sobolev_novelty.kernels.program import unique
 

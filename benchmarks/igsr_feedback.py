@@ -23,12 +23,12 @@ from typing import Any
 import pandas as pd
 
 from sobolev_novelty import IGSR, Budget, ChatProposer, GrammarSampler, Limits, SymbolicRegressor, Transcript
-from sobolev_novelty.bench.judge import assess_fit, assess_novelty
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.bench.suites import TaskData, task_data
-from sobolev_novelty.bench.tables import differences, task_scores
-from sobolev_novelty.evidence.origin import circumstances
-from sobolev_novelty.igsr.protocol import Proposer
+from sobolev_novelty.engines.igsr.talk.protocol import Proposer
+from sobolev_novelty.lab.bench.judging.judge import assess_fit, assess_novelty
+from sobolev_novelty.lab.bench.problems.suites import TaskData, task_data
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.bench.showing.tables import differences, task_scores
+from sobolev_novelty.lab.evidence.origin import circumstances
 
 ROOT = Path(__file__).resolve().parents[1]
 PROTOCOL = ROOT / "experiments" / "igsr_feedback.toml"

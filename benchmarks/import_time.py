@@ -27,5 +27,5 @@ def import_time(module: str, n_runs: int = 5) -> float:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ["sobolev_novelty", "sobolev_novelty.report", "sobolev_novelty.cli"]:
+    for name in sys.argv[1:] or ["sobolev_novelty", "sobolev_novelty.report.reporting", "sobolev_novelty.ui.cli.main"]:
         print(f"{name:28} {import_time(name):.3f} s  (limit for the package {LIMIT_S} s)")

@@ -20,8 +20,8 @@ from typing import Any
 from benchmarks import page
 from benchmarks.run import machine
 from sobolev_novelty import Budget, SymbolicRegressor
-from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.suites import task_data
+from sobolev_novelty.lab.bench.problems.suites import task_data
+from sobolev_novelty.lab.bench.running.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "results" / "benchmarks" / "islands.json"

@@ -53,8 +53,8 @@ frame.to_parquet(sys.argv[1]) if sys.argv[1].endswith("parquet") else frame.to_c
 
 
 def _columns(name: str, *, kind: str = "", with_words: bool = True) -> Callable[[], object]:
-    from sobolev_novelty.files import read_table
-    from sobolev_novelty.matching import match_equation
+    from sobolev_novelty.tables.files import read_table
+    from sobolev_novelty.ui.match import match_equation
 
     path = Path(tempfile.mkdtemp()) / name
     subprocess.run([sys.executable, "-c", _WIDE, str(path), kind], check=True)
@@ -75,7 +75,7 @@ def _rows(n_rows: int) -> Callable[[], object]:
 
 def _bomb() -> Callable[[], object]:
     from sobolev_novelty.errors import DataError
-    from sobolev_novelty.files import read_table
+    from sobolev_novelty.tables.files import read_table
 
     path = Path(tempfile.mkdtemp()) / "bomb.csv.gz"
     with gzip.open(path, "wb") as file:

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from sobolev_novelty.bench.anchors import AnchorTask, anchor_tasks
-from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.suites import task_data
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.problems.anchors import AnchorTask, anchor_tasks
+from sobolev_novelty.lab.bench.problems.suites import task_data
+from sobolev_novelty.lab.bench.running.store import Store
+from sobolev_novelty.language.parsing import parse
 
 STORE = Path(__file__).resolve().parents[1] / "results" / "lsr_synth.sqlite"
 #: Largest relative error of a law that is "within 10 % everywhere".

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 
 from sobolev_novelty import novelties, parse
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.projection import residuals
-from sobolev_novelty.signatures import signatures
+from sobolev_novelty.core.linear.projection import residuals
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.metric.signatures import signatures
 
 STORED = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "metamorphic.json"
 TERMS = (

@@ -10,11 +10,12 @@ import pandas as pd
 import sobolev_novelty as sn
 from benchmarks.measure import Measure, at_least, in_turn, plain, seconds
 from benchmarks.populations import lambdified, random_terms
-from sobolev_novelty import kernels, terms as terms_module
-from sobolev_novelty.geometry import Geometry
+from sobolev_novelty import kernels
+from sobolev_novelty.algebra import terms as terms_module
+from sobolev_novelty.algebra.terms import Term, additive_terms, sum_of_terms
+from sobolev_novelty.core.geometry import Geometry
+from sobolev_novelty.core.linear.projection import residuals
 from sobolev_novelty.kernels import compile_programs
-from sobolev_novelty.projection import residuals
-from sobolev_novelty.terms import Term, additive_terms, sum_of_terms
 
 
 def by_least_squares(Psi: Any) -> Any:

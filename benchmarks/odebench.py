@@ -22,16 +22,16 @@ import numpy as np
 import pandas as pd
 
 from sobolev_novelty import Budget, DynamicsRegressor, SymbolicRegressor
-from sobolev_novelty.bench.exact import exact_solution
-from sobolev_novelty.bench.odebench import OdeSystem, has_form, integration_error, ode_systems
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.dynamics.differentiation import smooth
 from sobolev_novelty.dynamics.integration import integrate
 from sobolev_novelty.dynamics.trajectories import Trajectory
-from sobolev_novelty.evidence.origin import circumstances
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.peers import from_pysindy
+from sobolev_novelty.lab.bench.judging.exact import exact_solution
+from sobolev_novelty.lab.bench.problems.odebench import OdeSystem, has_form, integration_error, ode_systems
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.evidence.origin import circumstances
+from sobolev_novelty.language.peers import from_pysindy
 
 STORE = Path(__file__).resolve().parents[1] / "results" / "odebench.sqlite"
 NOISE, SEED, EVALUATIONS, DEGREE = 0.01, 0, 1500, 3

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS, Operator
 
 UNARY = ("sin", "cos", "exp", "log")
 BINARY = ("add", "sub", "mul", "div")
@@ -104,7 +104,7 @@ def lambdified(expressions: list[Expression], names: list[str], *, with_gradient
     """SymPy's translation, done beforehand: its cost is not measured. Index -> function, where SymPy finds one."""
     import sympy
 
-    from sobolev_novelty.convert import to_sympy
+    from sobolev_novelty.language.convert import to_sympy
 
     functions = {}
     for i, expression in enumerate(expressions):

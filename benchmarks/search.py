@@ -41,7 +41,7 @@ def ours(engine: str, novelty: bool, **options: object) -> Callable[[float, int]
 
     def run(seconds: float, seed: int) -> dict[str, float]:
         from sobolev_novelty import SymbolicRegressor
-        from sobolev_novelty.search.registry import engine_named
+        from sobolev_novelty.search.contract.registry import engine_named
 
         X, y = data()
         chosen = engine_named(engine, **options)

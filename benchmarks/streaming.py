@@ -74,7 +74,7 @@ def stream(n_rows: int) -> dict[str, Any]:
 
 def in_memory() -> dict[str, Any]:
     """The prefix as one array."""
-    from sobolev_novelty.report import novelty
+    from sobolev_novelty.report.reporting import novelty
 
     return _numbers(novelty(EQUATION, np.concatenate(list(blocks(PREFIX_ROWS)))))
 

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.run import machine
-from sobolev_novelty.bench.experiment import experiment_from
-from sobolev_novelty.bench.run import run
-from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.suites import suite_tasks
+from sobolev_novelty.lab.bench.problems.suites import suite_tasks
+from sobolev_novelty.lab.bench.running.experiment import experiment_from
+from sobolev_novelty.lab.bench.running.run import run
+from sobolev_novelty.lab.bench.running.store import Store
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "tasks_per_hour.json"
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import torch
 
-from sobolev_novelty.transformer.corpus import ordered_batches
-from sobolev_novelty.transformer.settings import RunSettings
-from sobolev_novelty.transformer.trainer import Machine, Prepared, Trainer
+from sobolev_novelty.engines.transformer.corpus import ordered_batches
+from sobolev_novelty.engines.transformer.settings import RunSettings
+from sobolev_novelty.lab.pretraining.trainer import Machine, Prepared, Trainer
 
 BEGIN = time.monotonic()
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.evidence.origin import circumstances
-from sobolev_novelty.search.engine import SobolevGuidance
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.problem import closure_problem, closure_report
-from sobolev_novelty.turbulence.tensors import dictionary
-from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
+from sobolev_novelty.lab.evidence.origin import circumstances
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.tensors import dictionary
+from sobolev_novelty.lab.turbulence.selecting.tree_search import TreeSearch, tree_search
+from sobolev_novelty.lab.turbulence.solving.problem import closure_problem, closure_report
+from sobolev_novelty.search.contract.engine import SobolevGuidance
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "results" / "turbulence" / "tree_search_seeds.json"

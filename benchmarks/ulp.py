@@ -67,7 +67,7 @@ def errors(name: str, n: int = 2000, seed: int = 0) -> np.ndarray:
     import mpmath
 
     from sobolev_novelty import kernels
-    from sobolev_novelty.expression import Expression
+    from sobolev_novelty.core.expression import Expression
     from sobolev_novelty.kernels.program import compile_programs
 
     rng = np.random.default_rng(seed)

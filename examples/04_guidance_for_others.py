@@ -10,8 +10,8 @@ from importlib.util import find_spec
 import numpy as np
 
 import sobolev_novelty as sn
-from sobolev_novelty import peers
-from sobolev_novelty.scoring import base_score, nmse
+from sobolev_novelty.core.score import base_score, nmse
+from sobolev_novelty.language import peers
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-1, 1, (300, 2))

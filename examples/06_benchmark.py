@@ -5,10 +5,10 @@ import os
 import tempfile
 from pathlib import Path
 
-from sobolev_novelty.bench.experiment import load_experiment
-from sobolev_novelty.bench.run import run
-from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.tables import results_table
+from sobolev_novelty.lab.bench.running.experiment import load_experiment
+from sobolev_novelty.lab.bench.running.run import run
+from sobolev_novelty.lab.bench.running.store import Store
+from sobolev_novelty.lab.bench.showing.tables import results_table
 
 folder = Path(tempfile.mkdtemp())
 (folder / "hydraulics.toml").write_text("""
@@ -29,7 +29,7 @@ inputs = { p = [1.0, 5.0], rho = [0.5, 2.0], v = [0.1, 3.0], g = [9.0, 10.0], h 
 (folder / "my_methods.py").write_text("""
 import numpy as np
 from sobolev_novelty import parse
-from sobolev_novelty.bench.methods import MethodResult
+from sobolev_novelty.lab.bench.running.methods import MethodResult
 
 def power_law(X, y, *, seed, budget):
     design = np.column_stack([np.ones(len(y)), np.log(X)])

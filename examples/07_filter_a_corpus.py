@@ -5,7 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas
+from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge, Inputs, filter_formulas
 
 folder = Path(tempfile.mkdtemp())
 formulas = folder / "formulas.txt"

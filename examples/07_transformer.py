@@ -4,8 +4,8 @@
 import numpy as np
 
 import sobolev_novelty as sn
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.transformer.engine import Transformer
+from sobolev_novelty.engines.transformer.engine import Transformer
+from sobolev_novelty.search.loop.loop import Budget
 
 rng = np.random.default_rng(0)
 X = rng.uniform(1.0, 3.0, (200, 3))

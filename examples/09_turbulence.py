@@ -3,11 +3,11 @@
 # %%
 import numpy as np
 
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.flow import EmbeddedSolver
-from sobolev_novelty.turbulence.measures import measure
-from sobolev_novelty.turbulence.problem import closure_problem, closure_report
-from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, backward, forward
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.selection import Greedy, SobolevGuided, backward, forward
+from sobolev_novelty.lab.turbulence.solving.flow import EmbeddedSolver
+from sobolev_novelty.lab.turbulence.solving.problem import closure_problem, closure_report
+from sobolev_novelty.lab.turbulence.studying.measures import measure
 
 # %% One factorisation of 273 tensor terms serves both rules.
 data = hill.load_regression()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from sobolev_novelty import SymbolicRegressor
-from sobolev_novelty.search.loop import Budget
+from sobolev_novelty.search.loop.loop import Budget
 
 rng = np.random.default_rng(3)
 concentration = np.repeat(np.geomspace(0.01, 10.0, 40), 2)

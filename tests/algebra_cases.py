@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import numpy as np
 from hypothesis import strategies as st
 
-from sobolev_novelty.data import Sample
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 
 NAMES = ("x0", "x1", "x2")
 #: Positive inputs: powers and roots are real, poles are rare.

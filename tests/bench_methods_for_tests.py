@@ -9,9 +9,9 @@ import subprocess
 import sys
 import time
 
-from sobolev_novelty.bench.methods import MethodResult, linear
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import require
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.lab.bench.running.methods import MethodResult, linear
 
 
 def slow(X, y, *, seed, budget, seconds):
@@ -49,7 +49,7 @@ def outside_domain(X, y, *, seed, budget):
 
 
 def bad_assessment(X, y, *, seed, budget):
-    from sobolev_novelty.bench import judge
+    from sobolev_novelty.lab.bench.judging import judge
 
     assert hasattr(judge, "novelties")  # a name that nobody calls would make nothing stuck
     judge.novelties = lambda *arguments: time.sleep(600)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from sobolev_novelty import kernels
-from sobolev_novelty.batch import novelties
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.metric.batch import novelties
 
 NAMES = ("x0", "x1")
 TERMS = ["x0", "x0*x1", "sin(2*x0)", "exp(0.3*x1)", "1/(x0 + 0.5)", "x0 + 1e-9*x1"]

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from sobolev_novelty.engines.transformer.corpus import library
+from sobolev_novelty.engines.transformer.corpus.build import build
 from sobolev_novelty.errors import KernelError
-from sobolev_novelty.transformer.corpus import library
-from sobolev_novelty.transformer.corpus.build import build
 
 
 @pytest.fixture(scope="session")

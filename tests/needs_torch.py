@@ -13,8 +13,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="the transformer needs torch: pip install '.[transformer]'")
 
 from needs_corpus_unit import corpus_unit  # noqa: E402, F401
-from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings  # noqa: E402
-from sobolev_novelty.transformer.settings import RunSettings  # noqa: E402
+from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings  # noqa: E402
+from sobolev_novelty.engines.transformer.settings import RunSettings  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -132,7 +132,7 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any], A
         "to_latex": (sn.to_latex, {"expression": e}),
         "to_numpy": (sn.to_numpy, {"expression": e}),
         "to_cpp": (sn.to_cpp, {"expression": e}),
-        "register_engine": (sn.register_engine, {"name": "mcts", "engine": "sobolev_novelty.search.mcts:MCTS"}),
+        "register_engine": (sn.register_engine, {"name": "mcts", "engine": "sobolev_novelty.engines.mcts:MCTS"}),
         "register_operator": (sn.register_operator, {"name": "odd_one", "function": np.tanh, "replace": True}),
         "unregister_operator": (sn.unregister_operator, {"name": "odd_one"}),
         "Budget": (sn.Budget, {"max_evaluations": 10}),

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sobolev_novelty.bench.candidates import CONVENTION_OF_STYLE, PUBLISHED
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import DataError, ParseError, require
-from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import compile_programs, derivatives
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.lab.bench.judging.candidates import CONVENTION_OF_STYLE, PUBLISHED
+from sobolev_novelty.language.parsing import parse
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import sympy
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.sample import FloatArray
 
 #: Smooth terms in two inputs that stay finite on [-2, 2]².
 TERMS = (

@@ -37,7 +37,7 @@ def run_command(command: str) -> tuple[str, str]:
         return done.stdout + done.stderr, "" if done.returncode == 0 else f"exit code {done.returncode}"
     from typer.testing import CliRunner
 
-    from sobolev_novelty.cli import app
+    from sobolev_novelty.ui.cli.main import app
 
     result = CliRunner(env={"COLUMNS": "100"}).invoke(app, words[1:])
     error = "" if result.exit_code in (0, 3) else f"exit code {result.exit_code}: {result.exception!r}"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
 
 NAMES = ("x0", "x1", "x2")
 #: Operators whose values stay of the size of their operands: rounding errors stay small, whatever they are composed of.

@@ -10,10 +10,10 @@ from algebra_cases import NAMES, POSITIVE, REWRITTEN, SIGNED, assert_same_functi
 from sobolev_novelty.algebra.canonical import assemble, canonical_terms, tidy
 from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.fit.forms import split_form
 from strategies import expressions
 
 random_expressions = expressions(names=NAMES, operators=REWRITTEN, max_leaves=10)

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 
 from sobolev_novelty.algebra.factoring import factored, flattened
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.language.parsing import parse
 from strategies import expressions
 
 NAMES = ("x0", "x1", "x2")

@@ -9,10 +9,10 @@ from hypothesis import given
 from algebra_cases import allowed_operators, operators_of
 from sobolev_novelty.algebra.outer import OUTERS, filled, slope_at, value_at
 from sobolev_novelty.algebra.writing import respelled
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 
 S = np.linspace(0.1, 0.9, 50)
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.algebra.writing import weighted_sum
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (50, 2))
 MONOMIALS = [parse(text) for text in ("1", "x0", "x1", "x0**2", "x0*x1", "x0**3", "sin(x1)", "x1**2*x0")]

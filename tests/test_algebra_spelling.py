@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 
 from sobolev_novelty.algebra.spelling import spelled
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate
-from sobolev_novelty.search.finish import TrainingTable
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Candidate
+from sobolev_novelty.search.model.finish import TrainingTable
 from strategies import expressions
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 4)) * [1.0, 0.4, 1.0, 1.0]
@@ -81,7 +81,7 @@ def test_only_allowed_operators_are_written() -> None:
 
 def test_sympy_agrees() -> None:
     sympy = pytest.importorskip("sympy")
-    from sobolev_novelty.convert import to_sympy
+    from sobolev_novelty.language.convert import to_sympy
 
     for text in ("3*exp(2*x0)/(exp(2*x0) + exp(x0))", "2.5*x0 + 2.5*x1 + 2.5*x2", "x0/x1/(x2/x3)"):
         assert sympy.simplify(to_sympy(parse(text)) - to_sympy(written(text))) == 0

@@ -11,13 +11,13 @@ from hypothesis import given, strategies as st
 
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.waves import with_plain_waves, with_small_phases
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.search.fits import Fitter
-from sobolev_novelty.search.forms import Form
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Problem
+from sobolev_novelty.search.fit.fits import Fitter
+from sobolev_novelty.search.fit.forms import Form
 
 X = np.random.default_rng(0).uniform(0.2, 3.0, (60, 3))
 

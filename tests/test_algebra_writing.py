@@ -9,9 +9,9 @@ from hypothesis import given, settings, strategies as st
 from algebra_cases import NAMES, POSITIVE, REWRITTEN, allowed_operators, assert_same_function, operators_of, values
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, power, product, raised, respelled, weighted_sum
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 from strategies import expressions, small_constants
 
 BASES = tuple(parse(text) for text in ("x0", "x1", "x2", "x0 + x1", "exp(x2)", "sin(x0)"))

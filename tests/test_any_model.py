@@ -11,9 +11,9 @@ import sympy
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
-from sobolev_novelty.function_terms import is_function_list
-from sobolev_novelty.peers.pysr import is_hall_of_fame
+from sobolev_novelty.core.operators.function_terms import is_function_list
+from sobolev_novelty.language.peers.pysr import is_hall_of_fame
+from sobolev_novelty.ui.cli.main import app
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (200, 2))

@@ -23,15 +23,15 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.app.downloads import FILES
-from sobolev_novelty.app.gate import Gate
-from sobolev_novelty.app.routes import ACTIONS
-from sobolev_novelty.app.server import MAX_JSON, AppServer
-from sobolev_novelty.app.workspace import Question, Workspace
-from sobolev_novelty.cli import app as command_line
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.files import Table
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.tables.files import Table
+from sobolev_novelty.ui.app.downloads import FILES
+from sobolev_novelty.ui.app.gate import Gate
+from sobolev_novelty.ui.app.routes import ACTIONS
+from sobolev_novelty.ui.app.server import MAX_JSON, AppServer
+from sobolev_novelty.ui.app.workspace import Question, Workspace
+from sobolev_novelty.ui.cli.main import app as command_line
 
 LIMIT = 100_000
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "a\r\nSet-Cookie: b=c", "=cmd|' /C calc'!A0"]
@@ -630,7 +630,7 @@ def test_a_long_line_of_anything_is_read_in_no_time(text: str) -> None:
 
 def test_a_new_table_keeps_the_equation_and_forgets_the_rest() -> None:
     workspace = Workspace()
-    from sobolev_novelty.app.example import example_question, example_table
+    from sobolev_novelty.ui.app.example import example_question, example_table
 
     workspace.take_table(example_table())
     workspace.report(example_question())
@@ -706,8 +706,8 @@ def test_a_search_does_not_outlive_a_server_that_was_killed(tmp_path: Path) -> N
     import psutil
 
     code = (
-        "from sobolev_novelty.app.workspace import Question, Workspace\n"
-        "from sobolev_novelty.app.example import example_table\n"
+        "from sobolev_novelty.ui.app.workspace import Question, Workspace\n"
+        "from sobolev_novelty.ui.app.example import example_table\n"
         "import time\n"
         "if __name__ == '__main__':\n"
         "    workspace = Workspace(); workspace.take_table(example_table())\n"

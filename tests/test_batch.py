@@ -8,13 +8,13 @@ from hypothesis import example, given, strategies as st
 
 import sobolev_novelty as sn
 from sobolev_novelty import kernels
-from sobolev_novelty.batch import evaluated, normalised_factor
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.algebra.terms import Term
+from sobolev_novelty.core.geometry import INTERCEPTS, Geometry, Status, without_intercept
+from sobolev_novelty.core.linear.projection import PRECISION, SAME, residuals
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.geometry import INTERCEPTS, Geometry, Status, without_intercept
-from sobolev_novelty.projection import PRECISION, SAME, residuals
-from sobolev_novelty.signatures import signatures
-from sobolev_novelty.terms import Term
+from sobolev_novelty.metric.batch import evaluated, normalised_factor
+from sobolev_novelty.metric.signatures import signatures
 
 #: Terms with exact relations (sin(x0 + 1e-4), log(x1**2), …), repetitions, near repetitions, poles and overflow.
 POOL = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.against_line import beaten_table, median_table
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.lab.bench.judging.against_line import beaten_table, median_table
 
 
 def stored(scores: dict[tuple[str, str], list[float | None]]) -> pd.DataFrame:

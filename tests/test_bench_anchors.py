@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sobolev_novelty.bench.anchors import AnchorTask, anchor_tasks
-from sobolev_novelty.bench.experiment import load_experiment
-from sobolev_novelty.bench.suites import suite_tasks, task_data
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.lab.bench.problems.anchors import AnchorTask, anchor_tasks
+from sobolev_novelty.lab.bench.problems.suites import suite_tasks, task_data
+from sobolev_novelty.lab.bench.running.experiment import load_experiment
 
 FASTSRB = {
     "equations": [

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.contrasts import contrast_table
-from sobolev_novelty.bench.experiment import experiment_from, load_experiment
-from sobolev_novelty.bench.methods import find_method
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.bench.suites import task_data
-from sobolev_novelty.cli_bench import bench_app
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.lab.bench.problems.suites import task_data
+from sobolev_novelty.lab.bench.running.experiment import experiment_from, load_experiment
+from sobolev_novelty.lab.bench.running.methods import find_method
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.bench.showing.contrasts import contrast_table
+from sobolev_novelty.ui.cli.bench import bench_app
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.experiment import experiment_from, load_experiment
-from sobolev_novelty.bench.isolation import run_isolated
-from sobolev_novelty.bench.run import run
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.cli import app
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evidence.scratch import remove_abandoned_folders
+from sobolev_novelty.lab.bench.running.experiment import experiment_from, load_experiment
+from sobolev_novelty.lab.bench.running.isolation import run_isolated
+from sobolev_novelty.lab.bench.running.run import run
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.evidence.scratch import remove_abandoned_folders
+from sobolev_novelty.ui.cli.main import app
 
 HERE = Path(__file__).parent
 UNRUNNABLE = ["no_room", "needs_a_package", "killed_by_the_system"]

@@ -7,7 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from sobolev_novelty.bench.everyday import (
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.judging.yardstick import Measured, is_found, is_same_form, law_error
+from sobolev_novelty.lab.bench.problems.everyday import (
     EVERYDAY,
     IDLE,
     NOISES,
@@ -17,12 +20,9 @@ from sobolev_novelty.bench.everyday import (
     everyday_task,
     everyday_tasks,
 )
-from sobolev_novelty.bench.suites import suite_tasks, task_data
-from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
-from sobolev_novelty.bench.yardstick import Measured, is_found, is_same_form, law_error
-from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.lab.bench.problems.suites import suite_tasks, task_data
+from sobolev_novelty.lab.bench.problems.tasks import formula_tasks, whitebox_tasks
+from sobolev_novelty.language.parsing import parse
 
 TASKS = everyday_tasks("everyday")
 

@@ -11,11 +11,11 @@ import psutil
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sobolev_novelty.bench import exact
-from sobolev_novelty.bench.exact import exact_solution, snapped, symbolic_verdict
-from sobolev_novelty.bench.tasks import whitebox_tasks
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.lab.bench.judging import exact
+from sobolev_novelty.lab.bench.judging.exact import exact_solution, snapped, symbolic_verdict
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_tasks
+from sobolev_novelty.language.parsing import parse
 
 X = np.random.default_rng(0).uniform(1, 3, size=(200, 3))
 TRUTH = parse("x0*(x1 + sin(x2))")
@@ -143,8 +143,8 @@ def test_protected_operators_do_not_stop_algebra() -> None:
 def test_what_asks_sympy_ends_with_the_job_that_is_killed() -> None:
     script = (
         "import sympy, time\n"
-        "from sobolev_novelty.bench import exact\n"
-        "from sobolev_novelty.parsing import parse\n"
+        "from sobolev_novelty.lab.bench import exact\n"
+        "from sobolev_novelty.language.parsing import parse\n"
         "exact._answer = lambda *_: time.sleep(120)\n"
         "exact.symbolic_verdict(parse('x0'), parse('x0'), 100.0)\n"
     )

@@ -11,8 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.candidates import FoundExpression, published_candidates, srbench_candidates, store_candidates
-from sobolev_novelty.bench.gap import (
+from sobolev_novelty.errors import DataError
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.lab.bench.judging.candidates import (
+    FoundExpression,
+    published_candidates,
+    srbench_candidates,
+    store_candidates,
+)
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_tasks
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.bench.showing.gap import (
     GROUND_TRUTH,
     Outcome,
     gap_candidates,
@@ -24,13 +33,9 @@ from sobolev_novelty.bench.gap import (
     refusals,
     time_limit,
 )
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.bench.tables import qualification_table
-from sobolev_novelty.bench.tasks import whitebox_tasks
-from sobolev_novelty.errors import DataError
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.report import novelty
+from sobolev_novelty.lab.bench.showing.tables import qualification_table
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.report.reporting import novelty
 
 ROOT = Path(os.environ.get("SOBOLEV_DATA", "/nonexistent"))
 needs_models = pytest.mark.skipif(
@@ -83,7 +88,7 @@ def test_every_candidate_has_one_outcome(changes: dict[str, object], outcome: Ou
 def test_a_candidate_that_takes_too_long_is_counted_as_timed_out(monkeypatch) -> None:
     import time
 
-    from sobolev_novelty.bench import gap
+    from sobolev_novelty.lab.bench.showing import gap
 
     monkeypatch.setattr(gap, "parse", lambda *arguments, **options: time.sleep(5))
     assert judge(GOOD, seconds=0.05).outcome is Outcome.TIMED_OUT

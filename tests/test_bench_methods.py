@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from sklearn.linear_model import LinearRegression
 
-from sobolev_novelty.bench import peer_methods
-from sobolev_novelty.bench.methods import METHODS, MethodResult, find_method, linear
-from sobolev_novelty.bench.suites import r_squared
-from sobolev_novelty.evaluation import evaluate
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.problems.suites import r_squared
+from sobolev_novelty.lab.bench.running import peer_methods
+from sobolev_novelty.lab.bench.running.methods import METHODS, MethodResult, find_method, linear
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1, 3, size=(150, 2))

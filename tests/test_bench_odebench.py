@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sobolev_novelty.bench.odebench import has_form, integration_error, ode_systems
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.problems.odebench import has_form, integration_error, ode_systems
+from sobolev_novelty.language.parsing import parse
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (100, 2))
 TRUTH = parse("1.3*x0 - 0.9*x0*x1")

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.planted import KINDS, OUTSIDE, TINY, cases
-from sobolev_novelty.bench.planted_run import area, counts, load_planted, planted_table, run_planted
-from sobolev_novelty.bench.planted_scores import METHODS, scores, stability
-from sobolev_novelty.bench.tasks import whitebox_task
-from sobolev_novelty.cli import app
+from sobolev_novelty.core.linear.least_squares import fit_columns
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.least_squares import fit_columns
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.lab.bench.planted.planted import KINDS, OUTSIDE, TINY, cases
+from sobolev_novelty.lab.bench.planted.run import area, counts, load_planted, planted_table, run_planted
+from sobolev_novelty.lab.bench.planted.scores import METHODS, scores, stability
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_task
+from sobolev_novelty.ui.cli.main import app
 
 STORED = Path(__file__).parents[1] / "results" / "planted.json"
 

@@ -15,15 +15,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.experiment import experiment_from, load_experiment
-from sobolev_novelty.bench.isolation import run_isolated
-from sobolev_novelty.bench.methods import find_method
-from sobolev_novelty.bench.run import SweepProgress, run
-from sobolev_novelty.bench.store import CIRCUMSTANCES, Job, Store
-from sobolev_novelty.bench.suites import suite_tasks
-from sobolev_novelty.bench.tables import results_table
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evidence.claims import process_start
+from sobolev_novelty.lab.bench.problems.suites import suite_tasks
+from sobolev_novelty.lab.bench.running.experiment import experiment_from, load_experiment
+from sobolev_novelty.lab.bench.running.isolation import run_isolated
+from sobolev_novelty.lab.bench.running.methods import find_method
+from sobolev_novelty.lab.bench.running.run import SweepProgress, run
+from sobolev_novelty.lab.bench.running.store import CIRCUMSTANCES, Job, Store
+from sobolev_novelty.lab.bench.showing.tables import results_table
+from sobolev_novelty.lab.evidence.claims import process_start
 
 HERE = Path(__file__).parent
 

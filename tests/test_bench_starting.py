@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sobolev_novelty.bench import starting
-from sobolev_novelty.bench.experiment import experiment_from
-from sobolev_novelty.bench.isolation import run_isolated
-from sobolev_novelty.bench.store import Job
-from sobolev_novelty.evidence.claims import process_start
+from sobolev_novelty.lab.bench.running import starting
+from sobolev_novelty.lab.bench.running.experiment import experiment_from
+from sobolev_novelty.lab.bench.running.isolation import run_isolated
+from sobolev_novelty.lab.bench.running.store import Job
+from sobolev_novelty.lab.evidence.claims import process_start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Jobs are forked on Linux only.")
 HERE = Path(__file__).parent

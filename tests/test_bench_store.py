@@ -14,10 +14,10 @@ from dataclasses import replace
 
 import pytest
 
-from sobolev_novelty.bench.store import Job, Store
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evidence import store as store_module
-from sobolev_novelty.evidence.claims import Identity, process_start
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.evidence import store as store_module
+from sobolev_novelty.lab.evidence.claims import Identity, process_start
 
 JOB = Job("feynman_I_12_1", "linear", 0)
 
@@ -69,7 +69,7 @@ def test_the_claim_of_a_killed_process_is_free_at_once(store: Store) -> None:
         [
             sys.executable,
             "-c",
-            "import sys, time; from sobolev_novelty.bench.store import Job, Store;"
+            "import sys, time; from sobolev_novelty.lab.bench.running.store import Job, Store;"
             f"Store(sys.argv[1]).claim(Job('{JOB.task}', 'linear', 0)); print('claimed', flush=True); time.sleep(60)",
             str(store.path),
         ],

@@ -11,10 +11,10 @@ from hypothesis import given, settings, strategies as st
 from sklearn.metrics import r2_score
 from sklearn.model_selection import train_test_split
 
-from sobolev_novelty.bench import suites
-from sobolev_novelty.bench.suites import load, missing_tasks, r_squared, suite_tasks, task_data
-from sobolev_novelty.bench.tasks import whitebox_task
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.lab.bench.problems import suites
+from sobolev_novelty.lab.bench.problems.suites import load, missing_tasks, r_squared, suite_tasks, task_data
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_task
 
 needs_data = pytest.mark.skipif(
     not (Path(os.environ.get("SOBOLEV_DATA", "/nonexistent")) / "pmlb").is_dir(),

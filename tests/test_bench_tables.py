@@ -12,8 +12,13 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from typer.testing import CliRunner
 
-from sobolev_novelty.bench.bootstrap import paired_difference, sign_flip_p
-from sobolev_novelty.bench.figures import (
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.lab.bench.problems.suites import suite_tasks
+from sobolev_novelty.lab.bench.running.progress import duration, progress_table
+from sobolev_novelty.lab.bench.running.run import SweepProgress
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.bench.showing.bootstrap import paired_difference, sign_flip_p
+from sobolev_novelty.lab.bench.showing.figures import (
     derivative_ablation,
     novelty_against_complexity,
     pareto_tiers,
@@ -21,14 +26,10 @@ from sobolev_novelty.bench.figures import (
     rank_plane_numbers,
     save_figure,
 )
-from sobolev_novelty.bench.gap import gap_table, ground_truth_candidates, judge
-from sobolev_novelty.bench.page import write_page
-from sobolev_novelty.bench.paper import paper_row, paper_rows
-from sobolev_novelty.bench.progress import duration, progress_table
-from sobolev_novelty.bench.run import SweepProgress
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.bench.suites import suite_tasks
-from sobolev_novelty.bench.tables import (
+from sobolev_novelty.lab.bench.showing.gap import gap_table, ground_truth_candidates, judge
+from sobolev_novelty.lab.bench.showing.page import write_page
+from sobolev_novelty.lab.bench.showing.paper import paper_row, paper_rows
+from sobolev_novelty.lab.bench.showing.tables import (
     BenchTable,
     ablation_table,
     difference_table,
@@ -37,8 +38,7 @@ from sobolev_novelty.bench.tables import (
     results_table,
     task_scores,
 )
-from sobolev_novelty.cli_bench import bench_app
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.ui.cli.bench import bench_app
 
 
 @pytest.fixture
@@ -276,7 +276,7 @@ def test_the_command_line_gives_the_gap(monkeypatch, tmp_path) -> None:
 
 @pytest.mark.parametrize("arguments", [["table", "nowhere.sqlite"], ["run", "nowhere.toml"]])
 def test_bad_input_is_one_line_and_exit_code_one(arguments: list[str], capsys, monkeypatch) -> None:
-    from sobolev_novelty.cli import main
+    from sobolev_novelty.ui.cli.main import main
 
     monkeypatch.setattr("sys.argv", ["sobolev", "bench", *arguments])
     with pytest.raises(SystemExit) as ended:

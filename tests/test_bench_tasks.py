@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.integrate import solve_ivp
 
-from sobolev_novelty.bench.tasks import (
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.lab.bench.problems.tasks import (
     N_STEPS,
     TIME_STEP,
     System,
@@ -20,8 +21,7 @@ from sobolev_novelty.bench.tasks import (
     whitebox_task,
     whitebox_tasks,
 )
-from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search.dimensions import check_units
+from sobolev_novelty.search.problem.dimensions import check_units
 
 DATA = Path(os.environ.get("SOBOLEV_DATA", ""))
 needs_data = pytest.mark.skipif(

@@ -10,21 +10,21 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.score import merged_rows
 from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.price.noise import Noise
-from sobolev_novelty.scoring import merged_rows
 from sobolev_novelty.search.choose.choice import Choice, Chooser, by_rule
 from sobolev_novelty.search.choose.criteria import findings
 from sobolev_novelty.search.choose.held_out import cross_validated
 from sobolev_novelty.search.choose.plain import plain_equations
 from sobolev_novelty.search.choose.rivals import rivals
 from sobolev_novelty.search.choose.rows import Rows
-from sobolev_novelty.search.engine import Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.contract.engine import Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 2.0, (200, 2))

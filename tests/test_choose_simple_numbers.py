@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.evaluation import evaluate
+from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
-from sobolev_novelty.search.engine import Deadline
-from sobolev_novelty.search.final_fit import polished
+from sobolev_novelty.search.contract.engine import Deadline
+from sobolev_novelty.search.fit.final_fit import polished
 
 NAMES = ("x0", "x1")
 

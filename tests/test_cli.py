@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from sobolev_novelty.cli import REJECTED, app
+from sobolev_novelty.ui.cli.main import REJECTED, app
 
 BLOATED = "2.1*sin(a) + 0.3*a + cos(3*a)"
 Run = Callable[..., Result]
@@ -265,7 +265,7 @@ def test_doctor_names_kernel_extras_and_data(run: Run, monkeypatch: pytest.Monke
 
 
 def test_doctor_says_how_to_install_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sobolev_novelty import diagnosis
+    from sobolev_novelty.ui import doctor as diagnosis
 
     monkeypatch.setitem(diagnosis.EXTRAS, "plot", ("no_such_module",))
     assert "no_such_module missing: pip install '.[plot]'" in run("doctor").stdout

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import typer
 
-from sobolev_novelty.cli import app
-from sobolev_novelty.cli_errors import OPTIONS, one_line, one_line_errors
 from sobolev_novelty.errors import DataError, ParameterError, ParseError
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.ui.cli.errors import OPTIONS, one_line, one_line_errors
+from sobolev_novelty.ui.cli.main import app
 
 
 def test_an_argument_at_the_start_of_a_message_becomes_an_option() -> None:

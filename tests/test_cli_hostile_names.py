@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 #: Clears the screen, hides text, reverses the writing, rings.
 HOSTILE = ["mass\x1b[2J\x1b[8m", "speed\u202e\x07", "y\x9b31m"]

@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from llm_server import chat_server, saying
-from sobolev_novelty.cli import app
-from sobolev_novelty.igsr.engine import IGSR
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.engines.igsr.engine import IGSR
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.ui.cli.main import app
 
 
 def invoke(*arguments: str) -> Result:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import typer
 from typer.testing import CliRunner
 
-from sobolev_novelty.cli import app
-from sobolev_novelty.cli_options import FormatOptions, JsonOption, MeasureOptions, listed, with_groups
-from sobolev_novelty.table_format import TableFormat
+from sobolev_novelty.tables.format import TableFormat
+from sobolev_novelty.ui.cli.main import app
+from sobolev_novelty.ui.cli.options import FormatOptions, JsonOption, MeasureOptions, listed, with_groups
 
 
 def test_a_group_reaches_the_handler_as_one_value() -> None:

@@ -17,11 +17,11 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.cli import app
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.files import read_table
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.tables.file_chunks import FileChunks
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.ui.cli.main import app
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="as on POSIX")
 
@@ -117,7 +117,7 @@ def test_a_fit_that_is_stopped_before_it_has_anything_says_so(data: Path, monkey
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(10.0)
 
-    monkeypatch.setattr("sobolev_novelty.table_regression.fit_table", reading)
+    monkeypatch.setattr("sobolev_novelty.ui.fit.fit_table", reading)
     before = signal.getsignal(signal.SIGTERM)
     result = CliRunner().invoke(app, ["fit", str(data), "--target", "y"])
     assert result.exit_code == 143 and result.stderr == "sobolev: Stopped before there was a result.\n"

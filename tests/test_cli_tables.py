@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 N = 50
 RNG = np.random.default_rng(0)
@@ -371,7 +371,7 @@ def test_bad_options_of_a_fit_are_one_line(run: Run, model: Path) -> None:
 def test_the_place_of_the_model_is_checked_before_the_search(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sobolev_novelty.search.regressor.SymbolicRegressor.fit", None)
+    monkeypatch.setattr("sobolev_novelty.search.model.regressor.SymbolicRegressor.fit", None)
     wrong = {
         tmp_path / "none" / "m.json": "none' does not exist",
         tmp_path / "m.pkl": "--out must end in .json",
@@ -387,7 +387,7 @@ def test_the_place_of_the_model_is_checked_before_the_search(
 def test_a_model_that_cannot_be_written_is_kept_in_the_temporary_folder(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
     out = tmp_path / "model.json"
     save = SymbolicRegressor.save

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from sobolev_novelty.constants import parametrised, parametrised_terms
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.report.intervals.constants import parametrised, parametrised_terms
 from strategies import expressions
 
 

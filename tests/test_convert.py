@@ -12,13 +12,13 @@ import pytest
 import sympy
 from hypothesis import given, settings
 
-from sobolev_novelty.convert import from_sympy, to_cpp, to_latex, to_numpy, to_numpy_source, to_sympy
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
-from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import compile_programs
 from sobolev_novelty.kernels.numpy_kernel import derivatives
-from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.convert import from_sympy, to_cpp, to_latex, to_numpy, to_numpy_source, to_sympy
+from sobolev_novelty.language.parsing import parse
 from strategies import AWKWARD_NAMES, NAMES, TAME, expressions
 
 X = np.random.default_rng(0).uniform(0.3, 2.0, (40, 3))

@@ -19,12 +19,12 @@ from hypothesis import given, settings
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
-from sobolev_novelty.convert import LANGUAGES
-from sobolev_novelty.convert.languages import safe_identifiers
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.language.convert import LANGUAGES
+from sobolev_novelty.language.convert.languages import safe_identifiers
+from sobolev_novelty.ui.cli.main import app
 from strategies import expressions
 
 RNG = np.random.default_rng(0)

@@ -12,19 +12,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
 from needs_corpus_unit import corpus_unit  # noqa: F401
-from sobolev_novelty.cli import app
-from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas, streaming
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.expression import natural_order
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings
+from sobolev_novelty.engines.transformer.corpus.text import TextJudge
 from sobolev_novelty.errors import KernelError, ParameterError, SobolevError
-from sobolev_novelty.expression import natural_order
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.transformer.corpus import Corpus, CorpusSettings
-from sobolev_novelty.transformer.corpus.text import TextJudge
+from sobolev_novelty.lab.pretraining.corpus_filter import streaming
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.ui.cli.main import app
 
 #: How `accepts` begins its reason.
 BEGINNINGS = {
@@ -246,7 +247,7 @@ def test_without_the_compiled_unit_the_library_judges(monkeypatch: pytest.Monkey
     def missing() -> None:
         raise KernelError("not compiled")
 
-    monkeypatch.setattr("sobolev_novelty.transformer.corpus.text.native", missing)
+    monkeypatch.setattr("sobolev_novelty.engines.transformer.corpus.text.native", missing)
     assert FormulaJudge().outcomes(WRITTEN) == expected
 
 
@@ -335,7 +336,7 @@ def test_wrong_options_are_said_in_one_line(options: list[str], message: str) ->
 def test_the_filter_needs_no_torch(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['torch'] = None\n"
-        "from sobolev_novelty.corpus_filter import FormulaJudge\n"
+        "from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge\n"
         "print(FormulaJudge().outcomes(['x0', 'x0 + tanh(0.1*x0)']))"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -345,7 +346,7 @@ def test_the_filter_needs_no_torch(tmp_path: Path) -> None:
 def test_pretraining_without_torch_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['torch'] = None; sys.argv = ['sobolev', 'pretrain', 'a.toml', '--out', 'x']\n"
-        "from sobolev_novelty.cli import main; main()"
+        "from sobolev_novelty.ui.cli.main import main; main()"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 1

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.data import Sample, as_sample, as_target
+from sobolev_novelty.core.sample import Sample, as_sample, as_target
 from sobolev_novelty.errors import DataError
 
 

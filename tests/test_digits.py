@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
-from sobolev_novelty.convert import to_latex
-from sobolev_novelty.digits import MAX_DIGITS, interval_text, number_text, short_numbers
-from sobolev_novelty.expression import short_text
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.render.formulas import short_formula
+from sobolev_novelty.core.digits import MAX_DIGITS, interval_text, number_text, short_numbers
+from sobolev_novelty.core.expression import short_text
+from sobolev_novelty.language.convert import to_latex
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.report.render.formulas import short_formula
 
 VALUES = st.floats(min_value=-1e12, max_value=1e12).filter(lambda v: v == 0.0 or abs(v) > 1e-12)
 

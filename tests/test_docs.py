@@ -133,7 +133,7 @@ def test_the_reference_lists_every_public_name() -> None:
 
 
 def test_every_adapter_is_on_the_page_of_models() -> None:
-    from sobolev_novelty.peers import ADAPTERS
+    from sobolev_novelty.language.peers import ADAPTERS
 
     page = (DOCS / "any-model.md").read_text(encoding="utf-8").lower().replace("-", "_")
     assert [library for library in ADAPTERS if library.lower() not in page.replace("scikit_learn", "sklearn")] == []

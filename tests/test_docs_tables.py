@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 DOCS = Path(__file__).parents[1] / "docs"
 PEERS = ("PySR", "gplearn", "pyoperon", "PySINDy", "feyn")

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 
 import sobolev_novelty as sn
-from sobolev_novelty.domains import Answer, check_domain
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
+from sobolev_novelty.core.operators.interval_arithmetic import applied
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.interval_arithmetic import applied
-from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.report.resolution.domains import Answer, check_domain
 from strategies import all_constants, expressions, small_constants
 
 

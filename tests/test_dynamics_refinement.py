@@ -15,7 +15,7 @@ from sobolev_novelty.dynamics.matching import IntegralMatching, without_a_term
 from sobolev_novelty.dynamics.rates import RateForms
 from sobolev_novelty.dynamics.shooting import _Shooting, shoot
 from sobolev_novelty.dynamics.trajectories import Trajectory
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
 
 T = np.linspace(0.0, 10.0, 200)
 NAMES = ("x0", "x1")

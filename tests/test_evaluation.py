@@ -9,10 +9,10 @@ import sympy
 from hypothesis import given, strategies as st
 
 from reference import TERMS, inputs, reference_signature
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import ExpressionError, ParameterError, ParseError
-from sobolev_novelty.evaluation import as_expression, check_order, derivatives, evaluate
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.kernels.evaluate import as_expression, check_order, derivatives, evaluate
 
 
 def test_an_equation_may_be_text_an_expression_a_number_or_sympy() -> None:

@@ -15,14 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from sobolev_novelty.bench.page import write_page
-from sobolev_novelty.bench.store import RUNS, Job, Store
-from sobolev_novelty.bench.tables import results_table
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evidence import origin
-from sobolev_novelty.evidence.origin import checkout, circumstances, engine_fingerprint, engine_notes, without_folders
-from sobolev_novelty.evidence.schema import COMMON, Column
-from sobolev_novelty.turbulence.store import STUDY_RUNS, RunStore
+from sobolev_novelty.lab.bench.running.store import RUNS, Job, Store
+from sobolev_novelty.lab.bench.showing.page import write_page
+from sobolev_novelty.lab.bench.showing.tables import results_table
+from sobolev_novelty.lab.evidence import origin
+from sobolev_novelty.lab.evidence.origin import (
+    checkout,
+    circumstances,
+    engine_fingerprint,
+    engine_notes,
+    without_folders,
+)
+from sobolev_novelty.lab.evidence.schema import COMMON, Column
+from sobolev_novelty.lab.turbulence.studying.store import STUDY_RUNS, RunStore
 
 ROOT = Path(__file__).parents[1]
 COMMITTED = sorted((ROOT / "results").glob("*.sqlite"))
@@ -267,10 +273,9 @@ def test_a_page_marks_the_rows_of_an_engine_that_has_changed(store: Store, tmp_p
 
 
 def test_messages_are_stored_without_folders() -> None:
-    text = (
-        'File "/somebody/x/src/sobolev_novelty/search/loop.py", line 3; https://a.b/c/d; 3/4/5; /elsewhere/z/out.json'
-    )
-    short = 'File "sobolev_novelty/search/loop.py", line 3; https://a.b/c/d; 3/4/5; out.json'
+    text = 'File "/somebody/x/src/sobolev_novelty/search/loop/loop.py", line 3; '
+    text += "https://a.b/c/d; 3/4/5; /elsewhere/z/out.json"
+    short = 'File "sobolev_novelty/search/loop/loop.py", line 3; https://a.b/c/d; 3/4/5; out.json'
     assert without_folders(text) == short
 
 

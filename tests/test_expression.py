@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
+from sobolev_novelty.core.expression import Expression, format_number
+from sobolev_novelty.core.operators import OPERATORS, Operator
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.expression import Expression, format_number
-from sobolev_novelty.operators import OPERATORS, Operator
 from strategies import AWKWARD_NAMES, all_constants, expressions
 
 

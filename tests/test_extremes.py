@@ -14,17 +14,17 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.ulp import RANGES, errors
 
 import sobolev_novelty as sn
-from sobolev_novelty import evaluation, kernels
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.kernels import numpy_kernel
+from sobolev_novelty import kernels
+from sobolev_novelty.algebra.terms import additive_terms
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.tangent import tangent_frame
+from sobolev_novelty.core.operators import OPERATORS
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.kernels import evaluate as evaluation, numpy_kernel
 from sobolev_novelty.kernels.program import compile_programs
-from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
-from sobolev_novelty.tangent import tangent_frame
-from sobolev_novelty.terms import additive_terms
-from sobolev_novelty.turbulence.data import FlowConditions
-from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
+from sobolev_novelty.lab.turbulence.selecting.data import FlowConditions
+from sobolev_novelty.lab.turbulence.solving.foam_case import FoamCase, write_case
+from sobolev_novelty.report.streaming.accumulator import NoveltyAccumulator
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 2))
 needs_extended = pytest.mark.skipif(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 
 def dose_table(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty import file_chunks
-from sobolev_novelty.cli import app
+from sobolev_novelty.core.progress import Progress
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.files import read_table
-from sobolev_novelty.matching import match_equation, streamed_report
-from sobolev_novelty.progress import Progress
-from sobolev_novelty.table_format import TableFormat
+from sobolev_novelty.tables import file_chunks
+from sobolev_novelty.tables.file_chunks import FileChunks
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.tables.format import TableFormat
+from sobolev_novelty.ui.cli.main import app
+from sobolev_novelty.ui.match import match_equation, streamed_report
 from streaming_cases import assert_same
 
 KINDS = ["t.csv", "t.tsv", "t.csv.gz", "t.csv.xz", "t.csv.zip", "t.parquet"]
@@ -158,7 +158,7 @@ def test_the_command_line_reads_large_files_in_chunks(
     _assert_close(_without_target(parts), whole)
     monkeypatch.setattr(file_chunks, "LARGE_FILE", 100)
     monkeypatch.setattr(file_chunks, "CHUNK_ENTRIES", 300)
-    monkeypatch.setattr("sobolev_novelty.files.read_table", None)
+    monkeypatch.setattr("sobolev_novelty.tables.files.read_table", None)
     parts = _json(EQUATION, path, "--target", "y", "--order", 2)
     _assert_close(_without_target(parts), whole)
 

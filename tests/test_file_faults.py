@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 
 from faults import every_fault
-from sobolev_novelty.bench.experiment import experiment_from
-from sobolev_novelty.bench.run import run
-from sobolev_novelty.bench.store import Job, Store
+from sobolev_novelty.core.output import write_whole
 from sobolev_novelty.errors import DataError, OutputError, SobolevError
-from sobolev_novelty.formula_files import written_whole
-from sobolev_novelty.output import write_whole
-from sobolev_novelty.search import checkpoint
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.turbulence.store import RunStore
+from sobolev_novelty.lab.bench.running.experiment import experiment_from
+from sobolev_novelty.lab.bench.running.run import run
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.turbulence.studying.store import RunStore
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model import checkpoint
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.tables.formula_files import written_whole
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 2))
 Y = X[:, 0] * X[:, 1]
@@ -133,7 +133,7 @@ def test_a_sweep_goes_on_after_every_fault_and_loses_and_doubles_nothing(
         ran.append(request["task"])
         return {"status": "done", "r2_test": 0.5}
 
-    monkeypatch.setattr("sobolev_novelty.bench.run.run_isolated", fitted)
+    monkeypatch.setattr("sobolev_novelty.lab.bench.running.run.run_isolated", fitted)
 
     def check(raised: Exception | None) -> None:
         assert isinstance(raised, SobolevError | None)
@@ -157,7 +157,7 @@ def test_what_a_cluster_says_of_a_lost_job_is_stored_without_folders(
     def lost(request: dict[str, Any]) -> dict[str, Any]:
         raise RuntimeError("no module in /home/jane/lib/site-packages/gplearn/genetic.py")
 
-    monkeypatch.setattr("sobolev_novelty.bench.run.run_isolated", lost)
+    monkeypatch.setattr("sobolev_novelty.lab.bench.running.run.run_isolated", lost)
     plan = {"tasks": ["strogatz_vdp1"], "max_train_rows": 50, "timeout": 60.0, "methods": {"linear": {}}}
     run(experiment_from(plan, "t"), Store(tmp_path / "runs.sqlite"))
     (row,) = Store(tmp_path / "runs.sqlite").results()
@@ -186,7 +186,7 @@ def test_files_of_text_and_formulas_are_old_or_new(tmp_path: Path, forever: bool
 
 def test_the_state_of_a_training_run_is_old_or_new(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
-    from sobolev_novelty.transformer.checkpoint import load_state, save_state
+    from sobolev_novelty.engines.transformer.checkpoint import load_state, save_state
 
     save_state(tmp_path, {"step": 1})
 
@@ -208,7 +208,7 @@ def test_the_state_of_a_training_run_is_old_or_new(tmp_path: Path) -> None:
 
 def test_a_journal_goes_on_after_half_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch")
-    from sobolev_novelty.transformer.train import Journal
+    from sobolev_novelty.lab.pretraining.train import Journal
 
     path = tmp_path / "log.jsonl"
     path.write_text('{"kind": "start"}\n{"kind": "st')

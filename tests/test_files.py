@@ -16,10 +16,10 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.cli import app
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.files import TableFile, read_table
-from sobolev_novelty.table_format import TableFormat
+from sobolev_novelty.tables.files import TableFile, read_table
+from sobolev_novelty.tables.format import TableFormat
+from sobolev_novelty.ui.cli.main import app
 
 FRAME = pd.DataFrame({"a": [1.0, 2.5, -3.0], "b": [4, 5, 6]})
 

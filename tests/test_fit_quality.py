@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty import report_source
-from sobolev_novelty.fit_quality import MAX_POINTS, N_FOLDS
+from sobolev_novelty.report import source as report_source
+from sobolev_novelty.report.quality import MAX_POINTS, N_FOLDS
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 2.0, (400, 2))
@@ -85,7 +85,7 @@ def test_a_prediction_that_overflows_gives_no_numbers_but_a_report() -> None:
 
 def test_rows_are_said_to_be_used_only_where_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "All 400 rows were used." in str(sn.novelty("2*x0 + 3/x1", X, Y))
-    monkeypatch.setattr("sobolev_novelty.report.MAX_KEPT_BYTES", 0)
+    monkeypatch.setattr("sobolev_novelty.report.reporting.MAX_KEPT_BYTES", 0)
     monkeypatch.setattr(report_source, "MAX_VERDICT_ROWS", 100)
     report = sn.novelty("2*x0 + 3/x1", X, Y)
     said = "All 400 rows were used; the words come from 100 of them, evenly spaced."

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sobolev_novelty import kernels
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.fitting import FitStatus, fit, fit_terms
 from sobolev_novelty.kernels import compile_programs, numpy_kernel
+from sobolev_novelty.search.fit.fitting import FitStatus, fit, fit_terms
 
 of = Expression.of
 X = np.random.default_rng(0).uniform(0.5, 3.0, size=(400, 2))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sobolev_novelty import formula_files
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.formula_files import form_of, opened, read_records, written_whole
+from sobolev_novelty.tables import formula_files
+from sobolev_novelty.tables.formula_files import form_of, opened, read_records, written_whole
 
 
 def formulas(content: bytes, form: str, field: str = "formula") -> list[tuple[int, bytes]]:

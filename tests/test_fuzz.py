@@ -14,13 +14,13 @@ import pytest
 from fuzz.mutation import mutated_bytes, mutated_json, mutated_text
 from fuzz.run import Foreign, attempt, fuzz
 from fuzz.targets import TARGETS, X, Y
-from sobolev_novelty.bench.store import Job, Store
-from sobolev_novelty.bench.tables import results_table
 from sobolev_novelty.errors import DataError, SobolevError
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
-from sobolev_novelty.turbulence.closures import Closure
+from sobolev_novelty.lab.bench.running.store import Job, Store
+from sobolev_novelty.lab.bench.showing.tables import results_table
+from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+from sobolev_novelty.report.streaming.accumulator import NoveltyAccumulator
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 
 @pytest.mark.parametrize("name", [name for name in TARGETS if name != "commands"])

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.bench.tasks import Task, whitebox_tasks
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.lab.bench.problems.tasks import Task, whitebox_tasks
+from sobolev_novelty.language.parsing import parse
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "ground_truth_row.json").read_text(encoding="utf-8"))
 

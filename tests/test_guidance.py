@@ -11,12 +11,14 @@ from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty
-from sobolev_novelty.batch import novelties, novelty_penalty
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.algebra.terms import Term
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.core.score import base_score, choice_rank, nmse
 from sobolev_novelty.errors import ParameterError, ParseError, SobolevError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.guidance import (
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.metric.batch import novelties, novelty_penalty
+from sobolev_novelty.metric.guidance import (
     MAX_FILTER_POINTS,
     deletion_order,
     farthest_first,
@@ -24,8 +26,6 @@ from sobolev_novelty.guidance import (
     weakest_term,
     without_weakest,
 )
-from sobolev_novelty.scoring import base_score, choice_rank, nmse
-from sobolev_novelty.terms import Term
 
 subsets = st.lists(st.sampled_from(TERMS), min_size=1, max_size=5, unique=True)
 seeds = st.integers(0, 10**6)

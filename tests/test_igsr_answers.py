@@ -7,10 +7,10 @@ import time
 import pytest
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.igsr.answers import read_answer
-from sobolev_novelty.igsr.protocol import Vocabulary
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
+from sobolev_novelty.engines.igsr.talk.answers import read_answer
+from sobolev_novelty.engines.igsr.talk.protocol import Vocabulary
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 
 VOCABULARY = Vocabulary(("x0", "x1"), DEFAULT_OPERATORS, ((0.5, 2.0), (0.5, 2.0)))
 NAMED = Vocabulary(("mass", "body length"), DEFAULT_OPERATORS, ((0.5, 2.0), (0.5, 2.0)))

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from llm_server import Behaviour, Handler, chat_server, saying
+from sobolev_novelty.engines.igsr.engine import IGSR
+from sobolev_novelty.engines.igsr.ledger import Limits
+from sobolev_novelty.engines.igsr.talk import chat
+from sobolev_novelty.engines.igsr.talk.chat import ChatProposer, is_local
+from sobolev_novelty.engines.igsr.talk.protocol import Answer, Question, Vocabulary
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.igsr import chat
-from sobolev_novelty.igsr.chat import ChatProposer, is_local
-from sobolev_novelty.igsr.engine import IGSR
-from sobolev_novelty.igsr.ledger import Limits
-from sobolev_novelty.igsr.protocol import Answer, Question, Vocabulary
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 KEY = "sk-very-secret-0123456789"
 VOCABULARY = Vocabulary(("x0", "x1"), ("add", "sub", "mul", "div", "sin", "square"), ((0.5, 2.0), (0.5, 2.0)))
@@ -256,7 +256,7 @@ def echo_status_line(handler: Handler, request: dict[str, Any]) -> None:
 def test_a_key_that_is_echoed_appears_nowhere(
     behaviour: Behaviour, caplog: pytest.LogCaptureFixture, tmp_path: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from sobolev_novelty.igsr.transcript import Transcript
+    from sobolev_novelty.engines.igsr.talk.transcript import Transcript
 
     caplog.set_level(logging.DEBUG)
     path = tmp_path / "calls.jsonl"

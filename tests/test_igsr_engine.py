@@ -13,24 +13,24 @@ import pytest
 
 import sobolev_novelty as sn
 from llm_server import Handler, chat_server, saying
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.igsr.additive import Additive, Parts
+from sobolev_novelty.engines.igsr.engine import IGSR
+from sobolev_novelty.engines.igsr.feedback import FEEDBACK, Parent
+from sobolev_novelty.engines.igsr.ledger import Ledger, Limits
+from sobolev_novelty.engines.igsr.sampler import GrammarSampler
+from sobolev_novelty.engines.igsr.talk.answers import Reading
+from sobolev_novelty.engines.igsr.talk.chat import ChatProposer
+from sobolev_novelty.engines.igsr.talk.protocol import Answer, Question, Vocabulary
+from sobolev_novelty.engines.igsr.talk.transcript import Transcript
+from sobolev_novelty.engines.igsr.tree import Node, backpropagate, select
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.guidance import feedback
-from sobolev_novelty.igsr.additive import Additive, Parts
-from sobolev_novelty.igsr.answers import Reading
-from sobolev_novelty.igsr.chat import ChatProposer
-from sobolev_novelty.igsr.engine import IGSR
-from sobolev_novelty.igsr.feedback import FEEDBACK, Parent
-from sobolev_novelty.igsr.ledger import Ledger, Limits
-from sobolev_novelty.igsr.protocol import Answer, Question, Vocabulary
-from sobolev_novelty.igsr.sampler import GrammarSampler
-from sobolev_novelty.igsr.transcript import Transcript
-from sobolev_novelty.igsr.tree import Node, backpropagate, select
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Problem, SobolevGuidance
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.metric.guidance import feedback
+from sobolev_novelty.search.contract.engine import Problem, SobolevGuidance
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.5, 2.0, (200, 3))

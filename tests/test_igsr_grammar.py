@@ -9,13 +9,13 @@ import re
 import numpy as np
 import pytest
 
+from sobolev_novelty.engines.igsr.grammar import gbnf, json_schema
+from sobolev_novelty.engines.igsr.sampler import GrammarSampler
+from sobolev_novelty.engines.igsr.talk.answers import read_answer
+from sobolev_novelty.engines.igsr.talk.protocol import Proposer, Question, Vocabulary
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.igsr.answers import read_answer
-from sobolev_novelty.igsr.grammar import gbnf, json_schema
-from sobolev_novelty.igsr.protocol import Proposer, Question, Vocabulary
-from sobolev_novelty.igsr.sampler import GrammarSampler
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, GuessSource
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, GuessSource
+from sobolev_novelty.search.fit.forms import split_form
 
 NAMES = ("x0", "body mass", 'odd "name"')
 RANGES = ((0.5, 2.0), (-1.0, 1.0), (0.0, 3.0))
@@ -89,7 +89,7 @@ def test_whatever_the_grammar_allows_is_read(operators: tuple[str, ...]) -> None
 
 
 def _has_variables(line: str, vocabulary: Vocabulary) -> bool:
-    from sobolev_novelty.parsing import parse
+    from sobolev_novelty.language.parsing import parse
 
     return any(term.variables for term in split_form(parse(line, names=vocabulary.names)).terms)
 

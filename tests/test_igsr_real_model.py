@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 ROOT = Path(__file__).parents[1]
 #: Seconds until the model is loaded, on a busy machine.

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 import sobolev_novelty as sn
+from sobolev_novelty.algebra.terms import Term, additive_terms
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.terms import Term, additive_terms
 
 RNG = np.random.default_rng(0)
 X_LINE = np.linspace(0.0, 3.0, 120)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.kernels import compile_programs
 from sobolev_novelty.kernels.backend import native
 from sobolev_novelty.kernels.native_kernel import PANEL, RULES

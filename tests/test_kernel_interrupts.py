@@ -14,7 +14,7 @@ import pytest
 
 from sobolev_novelty import kernels
 from sobolev_novelty.kernels.backend import native
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
 
 pytestmark = pytest.mark.skipif(native() is None, reason="the compiled kernel was not built")
 
@@ -82,7 +82,7 @@ def test_a_fit_ends_at_once(X: np.ndarray, n_threads: int) -> None:
 @pytest.mark.usefixtures("python_handles_sigint")
 @pytest.mark.parametrize("near", [0.0, 1e-9], ids=["distinct", "near repetitions"])
 def test_novelty_of_many_terms_ends_at_once(near: float) -> None:
-    from sobolev_novelty.batch import novelties
+    from sobolev_novelty.metric.batch import novelties
 
     X = np.random.default_rng(0).uniform(0.5, 2.0, (4000, 2))
     terms = [parse(f"sin({1 + near * k if near else k + 1!r}*x0)") for k in range(1500)]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sobolev_novelty import kernels
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry, Status, second_order_pairs
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.geometry import Geometry, Status, second_order_pairs
+from sobolev_novelty.core.linear.projection import residuals
+from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.kernels import compile_programs, native_kernel, numpy_novelty
 from sobolev_novelty.kernels.program import unique
-from sobolev_novelty.operators import OPERATORS
-from sobolev_novelty.projection import residuals
 
 NAMES = ["x0", "x1", "x2", "x3"]
 of = Expression.of

@@ -13,7 +13,7 @@ import pytest
 from kernel_calls import CALLS
 from sobolev_novelty import kernels
 from sobolev_novelty.kernels.backend import native
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
 from test_kernel_interrupts import long_terms, python_handles_sigint, seconds_to_interrupt  # noqa: F401
 
 

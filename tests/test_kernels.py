@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty import kernels
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
-from sobolev_novelty.expression import Expression
 from sobolev_novelty.kernels import Programs, compile_programs, native_kernel, numpy_kernel
 from sobolev_novelty.kernels.backend import native
 from sobolev_novelty.kernels.program import CONSTANT, FIRST_VARIABLE, MAX_PROGRAM_LENGTH
-from sobolev_novelty.operators import OPERATORS
 
 compiled = pytest.mark.skipif(native() is None, reason="the compiled kernel is not built: make kernel")
 LEVELS = {"baseline": 0, "avx2": 1, "avx512": 2}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.least_squares import collinearity, fit_columns
+from sobolev_novelty.core.linear.least_squares import collinearity, fit_columns
 
 
 def columns_and_target(seed: int, n: int = 90, m: int = 4) -> tuple[np.ndarray, np.ndarray]:

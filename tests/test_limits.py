@@ -20,20 +20,21 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty import evaluation, novelty
-from sobolev_novelty.cli import app
-from sobolev_novelty.compression import decompressed
-from sobolev_novelty.data import as_sample
+from sobolev_novelty import novelty
+from sobolev_novelty.core.linear.tangent import _distinct_rows, tangent_frame
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.evaluation import MANY_INPUTS
-from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.files import read_table
-from sobolev_novelty.matching import match_equation
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.table_format import HEAD, TableFormat
-from sobolev_novelty.tangent import _distinct_rows, tangent_frame
-from sobolev_novelty.wide_text import MANY_COLUMNS
+from sobolev_novelty.kernels import evaluate as evaluation
+from sobolev_novelty.kernels.evaluate import MANY_INPUTS
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.tables.compression import decompressed
+from sobolev_novelty.tables.file_chunks import FileChunks
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.tables.format import HEAD, TableFormat
+from sobolev_novelty.tables.wide_text import MANY_COLUMNS
+from sobolev_novelty.ui.cli.main import app
+from sobolev_novelty.ui.match import match_equation
 
 #: Seconds of processor time: the time on the wall depends on who else is busy.
 SECONDS = 3.0
@@ -67,7 +68,7 @@ def test_the_report_on_forty_thousand_columns_takes_less_than_100_megabytes(tmp_
     # How much of the libraries counts as resident depends on what the system has in its cache.
     code = (
         "import re, sys, pandas, pyarrow\n"
-        "from sobolev_novelty.cli import app; from sobolev_novelty import novelty\n"
+        "from sobolev_novelty.ui.cli.main import app; from sobolev_novelty import novelty\n"
         "def peak(): return int(re.search(r'VmHWM:\\s*(\\d+)', open('/proc/self/status').read())[1]) // 1024\n"
         "before = peak()\n"
         "app(['report', 'c0 + c1*c39999', sys.argv[1]], standalone_mode=False)\n"
@@ -307,8 +308,8 @@ _READ_AND_MEASURE = """
 import resource, sys
 from pathlib import Path
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.files import read_table
+from sobolev_novelty.tables.file_chunks import FileChunks
+from sobolev_novelty.tables.files import read_table
 import pyarrow.parquet
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

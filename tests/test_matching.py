@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
+from sobolev_novelty.core.progress import Progress
 from sobolev_novelty.errors import DataError, ParameterError, ParseError
-from sobolev_novelty.file_chunks import FileChunks
-from sobolev_novelty.files import read_table
-from sobolev_novelty.matching import MatchedEquation, match_equation, streamed_report
-from sobolev_novelty.progress import Progress
+from sobolev_novelty.tables.file_chunks import FileChunks
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.ui.match import MatchedEquation, match_equation, streamed_report
 from streaming_cases import assert_same
 
 N = 60

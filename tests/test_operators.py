@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import sympy
 
+from sobolev_novelty.core.operators import OPERATORS, SPELLINGS, Operator, operator
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.operators import OPERATORS, SPELLINGS, Operator, operator
 
 ROWS = tuple(OPERATORS.values())
 POSITIVE = (0.2, 3.0)

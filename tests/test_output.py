@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from sobolev_novelty.core.output import check_output, whole_file, write_or_rescue, write_whole
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.output import check_output, whole_file, write_or_rescue, write_whole
 
 
 def test_a_path_that_will_do_passes(tmp_path: Path) -> None:

@@ -13,16 +13,16 @@ import sympy
 
 import sobolev_novelty as sn
 from sobolev_novelty import kernels
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.geometry import Geometry
+from sobolev_novelty.core.operators import OPERATORS, own_operators
+from sobolev_novelty.engines.igsr.grammar import gbnf
+from sobolev_novelty.engines.igsr.talk.protocol import Vocabulary
+from sobolev_novelty.engines.transformer.tokenizer import SKELETON_NAMES
 from sobolev_novelty.errors import DataError, ExpressionError, KernelError, ParameterError, ParseError, SobolevError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.geometry import Geometry
-from sobolev_novelty.igsr.grammar import gbnf
-from sobolev_novelty.igsr.protocol import Vocabulary
 from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel
 from sobolev_novelty.kernels.backend import native
-from sobolev_novelty.operators import OPERATORS, own_operators
-from sobolev_novelty.peers.primitives import matching_operator
-from sobolev_novelty.transformer.tokenizer import SKELETON_NAMES
+from sobolev_novelty.language.peers.primitives import matching_operator
 
 rng = np.random.default_rng(0)
 X = rng.uniform(-2.0, 2.0, (200, 2))

@@ -9,9 +9,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.against_line import beaten_table
-from sobolev_novelty.bench.store import Store
-from sobolev_novelty.bench.tables import task_scores
+from sobolev_novelty.lab.bench.judging.against_line import beaten_table
+from sobolev_novelty.lab.bench.running.store import Store
+from sobolev_novelty.lab.bench.showing.tables import task_scores
 
 ROOT = Path(__file__).parents[1]
 _spec = importlib.util.spec_from_file_location("pages", ROOT / "tools" / "pages.py")

@@ -12,7 +12,7 @@ import pytest
 
 import sobolev_novelty as sn
 from odd_arguments import ODD, calls, outcome, parameters_of
-from sobolev_novelty.parameters import (
+from sobolev_novelty.core.parameters import (
     CORES,
     LAMBDAS,
     NAMES,

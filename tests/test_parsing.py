@@ -9,10 +9,10 @@ import tracemalloc
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS, SPELLINGS
 from sobolev_novelty.errors import ParameterError, ParseError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, SPELLINGS
-from sobolev_novelty.parsing import ParseLimits, parse
+from sobolev_novelty.language.parsing import ParseLimits, parse
 from strategies import AWKWARD_NAMES, all_constants, expressions
 
 WIDE = ParseLimits(max_exponent=math.inf, max_length=10_000_000)

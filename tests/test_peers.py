@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.peers import (
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.peers import (
     from_ffx,
     from_gplearn,
     from_hroch,
@@ -23,7 +23,7 @@ from sobolev_novelty.peers import (
     from_pysr,
     read_hall_of_fame,
 )
-from sobolev_novelty.peers.pysr import FrontEntry, best_entry
+from sobolev_novelty.language.peers.pysr import FrontEntry, best_entry
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, size=(200, 3))
@@ -108,7 +108,7 @@ def test_every_operon_primitive_means_what_operon_computes(kind: str) -> None:
 
 def test_operon_text_with_many_digits_says_the_same() -> None:
     sklearn = pytest.importorskip("pyoperon.sklearn")
-    from sobolev_novelty.parsing import parse
+    from sobolev_novelty.language.parsing import parse
 
     model = sklearn.SymbolicRegressor(max_evaluations=3000, n_threads=1, random_state=2).fit(X, Y)
     read = parse(model.get_model_string(model.model_, 12), names=["x0", "x1", "x2"], variables="x1")

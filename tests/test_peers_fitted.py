@@ -19,9 +19,9 @@ import pytest
 
 import sobolev_novelty as sn
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.peers import from_model, front_of, system_of
-from sobolev_novelty.peers.primitives import matching_operator
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.peers import from_model, front_of, system_of
+from sobolev_novelty.language.peers.primitives import matching_operator
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-3, 3, size=(200, 2))

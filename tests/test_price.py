@@ -7,15 +7,15 @@ import math
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.price.description import Table, quick_nats_of
 from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, misfit_nats
 from sobolev_novelty.price.noise import Noise, kinds_to_try
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import SELDOM_NATS, structure_nats
-from sobolev_novelty.search.loss_fit import predictions
+from sobolev_novelty.search.fit.loss_fit import predictions
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1.0, 3.0, (60, 2))

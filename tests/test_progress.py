@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from sobolev_novelty.bench.run import SweepProgress
-from sobolev_novelty.progress import OnProgress, Progress, Step, part_of, silent, tracked
-from sobolev_novelty.render.progress_bar import progress_bar
+from sobolev_novelty.core.progress import OnProgress, Progress, Step, part_of, silent, tracked
+from sobolev_novelty.lab.bench.running.run import SweepProgress
+from sobolev_novelty.report.render.progress_bar import progress_bar
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from reference import reference_novelty
-from sobolev_novelty.projection import (
+from sobolev_novelty.core.linear.projection import (
     GRAM_IS_ENOUGH,
     PRECISION,
     TAU_ID,

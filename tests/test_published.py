@@ -11,7 +11,7 @@ import pytest
 
 from published_models import Dataset, PublishedModel, r2_on, read_dataset, read_published
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.parsing import parse
+from sobolev_novelty.language.parsing import parse
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.expression import short_text
-from sobolev_novelty.render.equation_table import EquationTable
+from sobolev_novelty.core.expression import short_text
+from sobolev_novelty.report.render.equation_table import EquationTable
 
 X = np.random.default_rng(0).uniform(-1, 1, (100, 2))
 FRAME = pd.DataFrame(X, columns=["mass", "a <b>"])

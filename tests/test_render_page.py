@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from sobolev_novelty.novelty_report import MAX_MATRIX_TERMS
-from sobolev_novelty.render.mathml import formula
-from sobolev_novelty.render.page import cases_page, report_fragment, report_page
-from sobolev_novelty.report import novelty, novelty_of_arrays
+from sobolev_novelty.report.novelty_report import MAX_MATRIX_TERMS
+from sobolev_novelty.report.render.mathml import formula
+from sobolev_novelty.report.render.page import cases_page, report_fragment, report_page
+from sobolev_novelty.report.reporting import novelty, novelty_of_arrays
 
 X = np.linspace(-1.0, 1.0, 200)[:, None]
 BLOATED = "2.1*sin(x0) + 0.3*x0 - 0.05*x0**3 + cos(3*x0)/(1 + x0**2) + sqrt(x0 + 0.9)"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.render import sentences
-from sobolev_novelty.report import NoveltyReport, novelty, novelty_of_arrays
+from sobolev_novelty.report.render import sentences
+from sobolev_novelty.report.reporting import NoveltyReport, novelty, novelty_of_arrays
 
 X = np.linspace(-1.0, 1.0, 200)[:, None]
 

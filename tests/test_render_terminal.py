@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from sobolev_novelty.digits import number_text
+from sobolev_novelty.core.digits import number_text
 from sobolev_novelty.errors import MissingExtraError, ParameterError
-from sobolev_novelty.render import latex, terminal
-from sobolev_novelty.render.figure import report_figure
-from sobolev_novelty.render.fit_figure import axis_label
-from sobolev_novelty.report import NoveltyReport, novelty, novelty_of_arrays
+from sobolev_novelty.report.render import latex, terminal
+from sobolev_novelty.report.render.figures.figure import report_figure
+from sobolev_novelty.report.render.figures.fit_figure import axis_label
+from sobolev_novelty.report.reporting import NoveltyReport, novelty, novelty_of_arrays
 
 X = np.linspace(-1.0, 1.0, 200)[:, None]
 BLOATED = "2.1*sin(x0) + 0.3*x0 - 0.05*x0**3 + cos(3*x0) + sqrt(x0 + 0.9)"

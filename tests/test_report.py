@@ -13,11 +13,11 @@ from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
 from reference import TERMS, inputs, reference_matrix, reference_novelty
-from sobolev_novelty.batch import conditional_novelty
+from sobolev_novelty.algebra.terms import Term
+from sobolev_novelty.core.geometry import Status
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.geometry import Status
-from sobolev_novelty.report import novelty, novelty_of_arrays
-from sobolev_novelty.terms import Term
+from sobolev_novelty.metric.batch import conditional_novelty
+from sobolev_novelty.report.reporting import novelty, novelty_of_arrays
 
 subsets = st.lists(st.sampled_from(TERMS), min_size=2, max_size=6, unique=True)
 seeds = st.integers(0, 10**6)

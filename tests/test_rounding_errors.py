@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.rounding_errors import is_rounding
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.report.resolution.rounding_errors import is_rounding
 
 X = np.random.default_rng(0).uniform(1.0, 5.0, (200, 2))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.scoring import (
+from sobolev_novelty.core.score import (
     PARSIMONY,
     base_score,
     choice_rank,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.search.alike_inputs import alike_inputs
+from sobolev_novelty.search.problem.alike_inputs import alike_inputs
 
 RNG = np.random.default_rng(0)
 T = np.sort(RNG.uniform(0.5, 3.0, 120))

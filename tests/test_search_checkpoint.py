@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search import checkpoint
-from sobolev_novelty.search.checkpoint import Checkpoint
-from sobolev_novelty.search.engine import Candidate
-from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import Budget, SearchProgress
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.contract.engine import Candidate
+from sobolev_novelty.search.loop.front import ParetoFront
+from sobolev_novelty.search.loop.loop import Budget, SearchProgress
+from sobolev_novelty.search.model import checkpoint
+from sobolev_novelty.search.model.checkpoint import Checkpoint
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 3))
 Y = X[:, 0] ** 2.3 + np.log(X[:, 1] + X[:, 2]) * X[:, 0]

@@ -2,7 +2,7 @@ import gc
 
 import pytest
 
-from sobolev_novelty.search.collector import RARER, rare_collections
+from sobolev_novelty.search.loop.collector import RARER, rare_collections
 
 
 def test_thresholds_come_back_when_the_last_of_several_searches_ends() -> None:

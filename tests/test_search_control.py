@@ -17,16 +17,16 @@ from sklearn.base import clone
 from sklearn.multioutput import MultiOutputRegressor
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.errors import SobolevError
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.control import Control, flatter
-from sobolev_novelty.search.loss import Loss, Rating
-from sobolev_novelty.search.loss_fit import predictions, refined
-from sobolev_novelty.search.template import Template
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.fit.loss import Loss, Rating
+from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.problem.control import Control, flatter
+from sobolev_novelty.search.problem.template import Template
 from strategies import expressions
 
 RNG = np.random.default_rng(0)

@@ -10,10 +10,10 @@ import pytest
 
 import sobolev_novelty as sn
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.dimensions import Dimensions, check_units, parse_unit, unit_text
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.problem.dimensions import Dimensions, check_units, parse_unit, unit_text
 
 UNITS = {"m": "kg", "v": "m/s", "r": "m"}
 

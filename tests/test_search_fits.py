@@ -10,11 +10,11 @@ from hypothesis import given, strategies as st
 
 from algebra_cases import POSITIVE, values
 from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.search.fits import SNAP_DISTANCE, Fitted, Fitter, clean_up, relative_loss, simple_number
-from sobolev_novelty.search.forms import Form, split_form
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Problem
+from sobolev_novelty.search.fit.fits import SNAP_DISTANCE, Fitted, Fitter, clean_up, relative_loss, simple_number
+from sobolev_novelty.search.fit.forms import Form, split_form
 
 RNG = np.random.default_rng(4)
 

@@ -9,13 +9,13 @@ from hypothesis import given, settings, strategies as st
 from sobolev_novelty.algebra import canonical
 from sobolev_novelty.algebra.canonical import assemble, tidy
 from sobolev_novelty.algebra.writing import ONE
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.engines.variation import Vocabulary, as_form, mutated, random_genome
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.forms import free_constants, split_form
-from sobolev_novelty.search.variation import Vocabulary, as_form, mutated, random_genome
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.fit.forms import free_constants, split_form
 
 X = np.random.default_rng(0).uniform(0.5, 2.0, (40, 3))
 

@@ -6,16 +6,11 @@ import pickle
 
 import numpy as np
 
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
-from sobolev_novelty.search.genetic import Genetic, GeneticState
-from sobolev_novelty.search.loop import Budget, run
-from sobolev_novelty.search.screening import lowest_novelties
-from sobolev_novelty.search.variation import (
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.engines.genetic import Genetic, GeneticState
+from sobolev_novelty.engines.variation import (
     Vocabulary,
     as_form,
     checked,
@@ -24,6 +19,11 @@ from sobolev_novelty.search.variation import (
     random_genome,
     random_tree,
 )
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
+from sobolev_novelty.search.loop.loop import Budget, run
+from sobolev_novelty.search.propose.screening import lowest_novelties
 
 X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
 VOCABULARY = Vocabulary.of(("x0", "x1"), (1.0, 2.0), DEFAULT_OPERATORS, max_terms=4, max_term_size=20)

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.search.engine import Engine
-from sobolev_novelty.search.paper_gp import PaperGP
-from sobolev_novelty.search.paper_mcts import PaperMCTS
+from sobolev_novelty.engines.paper.gp import PaperGP
+from sobolev_novelty.engines.paper.mcts import PaperMCTS
+from sobolev_novelty.search.contract.engine import Engine
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2.0, 2.0, (80, 2))

@@ -15,14 +15,14 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.engines.genetic import Genetic
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search import cores
-from sobolev_novelty.search.engine import Island, Problem
-from sobolev_novelty.search.genetic import Genetic
-from sobolev_novelty.search.island import ProcessLink
-from sobolev_novelty.search.loop import SearchProgress
-from sobolev_novelty.search.structure.proposals import structural_forms
+from sobolev_novelty.search.contract.engine import Island, Problem
+from sobolev_novelty.search.islands import cores
+from sobolev_novelty.search.islands.island import ProcessLink
+from sobolev_novelty.search.loop.loop import SearchProgress
+from sobolev_novelty.search.propose.structure.proposals import structural_forms
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (120, 3))
 HARD = np.sin(3.0 * X[:, 0]) * X[:, 1] + np.exp(-X[:, 2] * X[:, 0]) + np.tanh(X[:, 1] - X[:, 2]) * np.log(X[:, 0])

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.core.score import base_score, nmse
+from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.scoring import base_score, nmse
-from sobolev_novelty.search.engine import Candidate, Engine, MoreRows, Problem, SobolevGuidance, State
-from sobolev_novelty.search.fits import simple_number
-from sobolev_novelty.search.front import ParetoFront, select, undominated
-from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
-from sobolev_novelty.search.mcts import MCTS
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Candidate, Engine, MoreRows, Problem, SobolevGuidance, State
+from sobolev_novelty.search.fit.fits import simple_number
+from sobolev_novelty.search.loop.front import ParetoFront, select, undominated
+from sobolev_novelty.search.loop.loop import Budget, SearchProgress, SearchResult, run
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 80))
 SAMPLE = Sample(X, ("x0", "x1"))

@@ -10,17 +10,17 @@ import pytest
 
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, power
-from sobolev_novelty.batch import conditional_novelty
-from sobolev_novelty.data import Sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
-from sobolev_novelty.search.loop import Budget, SearchProgress, SearchResult, run
-from sobolev_novelty.search.mcts import MCTS, Node, TreeState
-from sobolev_novelty.search.partial_expressions import Partial, open_hole, power_laws, write_form
-from sobolev_novelty.search.term_library import make_library
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.mcts import MCTS, Node, TreeState
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.metric.batch import conditional_novelty
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Candidate, Problem, SobolevGuidance
+from sobolev_novelty.search.loop.loop import Budget, SearchProgress, SearchResult, run
+from sobolev_novelty.search.propose.partial_expressions import Partial, open_hole, power_laws, write_form
+from sobolev_novelty.search.propose.term_library import make_library
 
 OPERATORS = tuple(name for name in DEFAULT_OPERATORS if name != "arccos")
 X = np.random.default_rng(0).uniform(0.5, 2.0, (3, 120))

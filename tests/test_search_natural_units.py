@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sobolev_novelty.bench.tasks import task_units, whitebox_task, whitebox_tasks
-from sobolev_novelty.data import Sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.dimensions import Dimensions
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.natural_units import NaturalUnits, natural_units
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.problems.tasks import task_units, whitebox_task, whitebox_tasks
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.problem.dimensions import Dimensions
+from sobolev_novelty.search.problem.natural_units import NaturalUnits, natural_units
 
 FEYNMAN = [task.name for task in whitebox_tasks() if task.name.startswith("feynman")]
 UNITS = {"m": "kg", "v": "m/s", "c": "m/s", "t": "s"}

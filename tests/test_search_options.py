@@ -6,8 +6,8 @@ import pytest
 from sklearn.base import clone
 
 import sobolev_novelty as sn
+from sobolev_novelty.engines.genetic import Genetic
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search.genetic import Genetic
 
 
 def test_scikit_learn_clones_an_engine_with_its_options() -> None:

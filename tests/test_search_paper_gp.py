@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.search.engine import Candidate, Problem, SobolevGuidance
-from sobolev_novelty.search.loop import Budget, run
-from sobolev_novelty.search.paper_gp import N_EXTENDED, N_RANKED, N_STRUCTURAL, STRUCTURES, PaperGP, PaperState
-from sobolev_novelty.search.screening import lowest_novelties, screened, summands
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.engines.paper.gp import N_EXTENDED, N_RANKED, N_STRUCTURAL, STRUCTURES, PaperGP, PaperState
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Candidate, Problem, SobolevGuidance
+from sobolev_novelty.search.loop.loop import Budget, run
+from sobolev_novelty.search.propose.screening import lowest_novelties, screened, summands
 
 X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
 OPERATORS = ("add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos")

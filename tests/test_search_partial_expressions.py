@@ -12,12 +12,12 @@ from algebra_cases import POSITIVE, allowed_operators, operators_of, values
 from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import ONE, Writer
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.partial_expressions import Partial, Step, open_hole, power_laws, write_form
-from sobolev_novelty.search.term_library import make_library
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.propose.partial_expressions import Partial, Step, open_hole, power_laws, write_form
+from sobolev_novelty.search.propose.term_library import make_library
 
 WRITER = Writer(DEFAULT_OPERATORS)
 LIBRARY = make_library(POSITIVE, WRITER, np.random.default_rng(0), max_terms=800)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.structure.dictionaries import Variable
-from sobolev_novelty.search.structure.periodogram import KEPT, MAX_VARIABLES, waves
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.propose.structure.dictionaries import Variable
+from sobolev_novelty.search.propose.structure.periodogram import KEPT, MAX_VARIABLES, waves
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform([1.0, 1.0, 1.0], [2.0, 2.0, 4.0], (500, 3))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.search.pursuit import Pursuit, Span, least_squares, pursue
+from sobolev_novelty.search.propose.pursuit import Pursuit, Span, least_squares, pursue
 
 RNG = np.random.default_rng(5)
 

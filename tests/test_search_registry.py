@@ -12,15 +12,22 @@ import pytest
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.bench.methods import find_method
-from sobolev_novelty.cli import app
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.mcts import MCTS
-from sobolev_novelty.search.registry import ENGINES, engine_class, engine_named, engine_names, name_of, register_engine
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.running.methods import find_method
+from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.contract.registry import (
+    ENGINES,
+    engine_class,
+    engine_named,
+    engine_names,
+    name_of,
+    register_engine,
+)
 from sobolev_novelty.testing import check_engine
+from sobolev_novelty.ui.cli.main import app
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (80, 2))
 Y = 2.0 * X[:, 0] * X[:, 1]

@@ -15,13 +15,13 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.finish import TrainingTable
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.mcts import MCTS
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.finish import TrainingTable
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 SMALL = Budget(max_evaluations=300)
 
@@ -266,7 +266,7 @@ def test_a_spent_budget_of_seconds_is_named_as_the_reason() -> None:
 
 def test_nothing_is_printed_where_there_is_no_terminal() -> None:
     code = (
-        "import numpy as np; from sobolev_novelty.search.regressor import SymbolicRegressor, Budget;"
+        "import numpy as np; from sobolev_novelty.search.model.regressor import SymbolicRegressor, Budget;"
         "X = np.linspace(1, 2, 50)[:, None];"
         "SymbolicRegressor('mcts', budget=Budget(max_evaluations=50)).fit(X, X[:, 0])"
     )

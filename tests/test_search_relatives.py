@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.fits import Fitter
-from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.relatives import relatives
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.fit.fits import Fitter
+from sobolev_novelty.search.fit.forms import split_form
+from sobolev_novelty.search.propose.relatives import relatives
 
 
 @pytest.mark.parametrize(

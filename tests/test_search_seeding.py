@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import MissingExtraError, ParameterError
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.front import ParetoFront
-from sobolev_novelty.search.loop import INTERRUPTED, N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
-from sobolev_novelty.search.mcts import MCTS
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.islands.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
+from sobolev_novelty.search.loop.front import ParetoFront
+from sobolev_novelty.search.loop.loop import INTERRUPTED, N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (2, 80))
 PROBLEM = Problem(Sample(X, ("x0", "x1")), np.sin(X[0]) * X[1] + 0.3 * X[0] ** 2)

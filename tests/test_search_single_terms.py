@@ -8,15 +8,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from sobolev_novelty.data import FloatArray, as_sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.structure.dictionaries import Variable
-from sobolev_novelty.search.structure.proposals import structural_forms
-from sobolev_novelty.search.structure.single_terms import KEPT, single_terms
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray, as_sample
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.propose.structure.dictionaries import Variable
+from sobolev_novelty.search.propose.structure.proposals import structural_forms
+from sobolev_novelty.search.propose.structure.single_terms import KEPT, single_terms
 
 G = np.exp(np.random.default_rng(0).uniform(-2.0, 3.0, 300))
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 from sobolev_novelty import SymbolicRegressor
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.fits import Fitter
-from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.structure.dictionaries import Variable
-from sobolev_novelty.search.structure.small_sums import MAX_VARIABLES, small_sums
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.fit.fits import Fitter
+from sobolev_novelty.search.fit.forms import split_form
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.propose.structure.dictionaries import Variable
+from sobolev_novelty.search.propose.structure.small_sums import MAX_VARIABLES, small_sums
 
 
 def forms(X: np.ndarray, y: np.ndarray, operators: tuple[str, ...] = DEFAULT_OPERATORS) -> list[Expression]:

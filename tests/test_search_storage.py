@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 import sympy
 
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.genetic import Genetic
+from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.genetic import Genetic
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.mcts import MCTS
-from sobolev_novelty.search.registry import ENGINES, register_engine
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.storage import StoredEngine
+from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.contract.registry import ENGINES, register_engine
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.storage import StoredEngine
 
 X = pd.DataFrame(np.random.default_rng(0).uniform(1.0, 3.0, (60, 2)), columns=["mass", "speed"])
 Y = 0.5 * X["mass"].to_numpy() * X["speed"].to_numpy() ** 2

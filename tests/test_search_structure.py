@@ -10,15 +10,15 @@ from hypothesis import given, strategies as st
 
 from algebra_cases import operators_of
 from sobolev_novelty.algebra.writing import scaled, writable
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS, Problem
-from sobolev_novelty.search.fits import Fitter
-from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.pursuit import Combination, promising
-from sobolev_novelty.search.structure.dictionaries import (
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.fit.fits import Fitter
+from sobolev_novelty.search.fit.forms import split_form
+from sobolev_novelty.search.propose.pursuit import Combination, promising
+from sobolev_novelty.search.propose.structure.dictionaries import (
     Pairs,
     Variable,
     additive_dictionary,
@@ -31,12 +31,12 @@ from sobolev_novelty.search.structure.dictionaries import (
     scanned_dictionary,
     simple_dictionary,
 )
-from sobolev_novelty.search.structure.exact_relations import polynomials, quotients, sums
-from sobolev_novelty.search.structure.interactions import interactions
-from sobolev_novelty.search.structure.power_laws import offset_power_law, power_law
-from sobolev_novelty.search.structure.proposals import _shuffled, is_doubtful, structural_forms
-from sobolev_novelty.search.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
-from sobolev_novelty.search.structure.relevance import _Process, relevant_inputs
+from sobolev_novelty.search.propose.structure.exact_relations import polynomials, quotients, sums
+from sobolev_novelty.search.propose.structure.interactions import interactions
+from sobolev_novelty.search.propose.structure.power_laws import offset_power_law, power_law
+from sobolev_novelty.search.propose.structure.proposals import _shuffled, is_doubtful, structural_forms
+from sobolev_novelty.search.propose.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
+from sobolev_novelty.search.propose.structure.relevance import _Process, relevant_inputs
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(1.0, 4.0, (400, 3))

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 
 from algebra_cases import POSITIVE, SIGNED, allowed_operators, operators_of, values
 from sobolev_novelty.algebra.writing import Writer
-from sobolev_novelty.data import Sample
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.term_library import MAX_LEARNED, Library, atoms_of, make_library, periodic_atoms
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
+from sobolev_novelty.search.propose.term_library import MAX_LEARNED, Library, atoms_of, make_library, periodic_atoms
 
 WRITER = Writer(DEFAULT_OPERATORS)
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sobolev_novelty import SymbolicRegressor
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.units import Units
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.problem.units import Units
 from strategies import expressions
 
 NAMES = ("x0", "x1", "x2")

@@ -10,11 +10,9 @@ from hypothesis import given, strategies as st
 
 from algebra_cases import NAMES, operators_of, values
 from sobolev_novelty.algebra.writing import ONE
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search import variation
-from sobolev_novelty.search.engine import DEFAULT_OPERATORS
-from sobolev_novelty.search.variation import (
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines import variation
+from sobolev_novelty.engines.variation import (
     Genome,
     Vocabulary,
     as_form,
@@ -24,6 +22,8 @@ from sobolev_novelty.search.variation import (
     random_genome,
     random_tree,
 )
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 
 OPERATORS = ("add", "mul", "div", "sin", "exp", "square")
 VOCABULARY = Vocabulary.of(NAMES, (1.0, 2.0, 1.0), OPERATORS, 4, 15)

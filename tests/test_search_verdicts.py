@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 
 @pytest.mark.parametrize(("n", "n_different"), [(5000, 5000), (5000, 2500), (120_000, 120_000), (200, 200)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sobolev_novelty.search.pursuit import pursue
-from sobolev_novelty.search.wide_beam import Terms, WideBeam
+from sobolev_novelty.search.propose.pursuit import pursue
+from sobolev_novelty.search.propose.wide_beam import Terms, WideBeam
 
 
 def plain(values: np.ndarray) -> Terms:

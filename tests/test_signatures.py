@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, strategies as st
 
 from reference import TERMS, inputs, reference_matrix
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.core.geometry import MIN_ROWS, Geometry, Status
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.geometry import MIN_ROWS, Geometry, Status
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.signatures import signatures, signatures_of_arrays
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.metric.signatures import signatures, signatures_of_arrays
 
 subsets = st.lists(st.sampled_from(TERMS), min_size=1, max_size=5, unique=True)
 weights = st.tuples(*[st.floats(0.01, 100.0)] * 3)

@@ -8,7 +8,7 @@ import pytest
 
 from sobolev_novelty.errors import DataError, ExtrapolationWarning
 from sobolev_novelty.price.numbers import n_numbers
-from sobolev_novelty.search.regressor import Budget, SymbolicRegressor
+from sobolev_novelty.search.model.regressor import Budget, SymbolicRegressor
 
 SEMI_MAJOR_AXIS = [0.387, 0.723, 1.0, 1.524, 5.203, 9.537, 19.19, 30.07]
 YEARS = [0.2408, 0.6152, 1.0, 1.881, 11.86, 29.45, 84.02, 164.8]

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone, is_regressor
 
-pytest.importorskip("sobolev_novelty.search.regressor")
+pytest.importorskip("sobolev_novelty.search.model.regressor")
 PATH = Path(__file__).parents[1] / "examples" / "srbench" / "regressor.py"
 
 

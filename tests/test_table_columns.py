@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.files import Table
-from sobolev_novelty.table_columns import input_columns, rows_note, sample_of, unusable_columns, usable_columns
+from sobolev_novelty.tables.columns import input_columns, rows_note, sample_of, unusable_columns, usable_columns
+from sobolev_novelty.tables.files import Table
 
 FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": ["u", "v"], "c": [np.nan, np.nan], "y": [3, 4]})
 TABLE = Table(FRAME, "t.csv")

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import assume, given, strategies as st
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.files import read_table
-from sobolev_novelty.table_format import HEAD, TableFormat, layout_of
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.tables.format import HEAD, TableFormat, layout_of
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
 

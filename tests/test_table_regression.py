@@ -11,8 +11,8 @@ import pytest
 
 import sobolev_novelty as sn
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.files import read_table
-from sobolev_novelty.table_regression import fit_table, predict_table
+from sobolev_novelty.tables.files import read_table
+from sobolev_novelty.ui.fit import fit_table, predict_table
 
 
 def _model(max_evaluations: int) -> sn.SymbolicRegressor:

@@ -12,10 +12,10 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import sobolev_novelty as sn
-from sobolev_novelty.bench.tasks import whitebox_tasks
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.core.linear.tangent import path_frame, tangent_frame
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.tangent import path_frame, tangent_frame
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_tasks
 
 
 def dimension(X: Any) -> int:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from sobolev_novelty.data import as_sample
+from sobolev_novelty.algebra.terms import AdditiveTerms, Term, additive_terms, sum_of_terms
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.evaluation import derivatives
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.terms import AdditiveTerms, Term, additive_terms, sum_of_terms
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.language.parsing import parse
 from strategies import NAMES, all_constants, expressions
 
 SMOOTH = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.registry import engine_named, engine_names
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.contract.registry import engine_named, engine_names
 from sobolev_novelty.testing import ContractError, check_engine, engine_checks
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 import sobolev_novelty as sn
 from dynamical_systems import growth, trajectory
-from sobolev_novelty.cli import app
+from sobolev_novelty.ui.cli.main import app
 
 Run = Callable[..., Result]
 QUICK = ("--evaluations", "200", "--operators", "add,sub,mul")

@@ -16,13 +16,10 @@ import pytest
 
 import sobolev_novelty as sn
 from needs_torch import corpus, corpus_unit, one_thread  # noqa: F401
-from sobolev_novelty.errors import DataError, KernelError, ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.terms import additive_terms
-from sobolev_novelty.transformer.corpus import (
+from sobolev_novelty.algebra.terms import additive_terms
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.engines.transformer.corpus import (
     MAX_DIM,
     VERDICTS,
     Corpus,
@@ -30,10 +27,13 @@ from sobolev_novelty.transformer.corpus import (
     matching_keep,
     ordered_batches,
 )
-from sobolev_novelty.transformer.corpus.build import build
-from sobolev_novelty.transformer.corpus.library import MAX_TERMS
-from sobolev_novelty.transformer.decontaminate import held_out_hashes, skeleton_hash, skeleton_hashes
-from sobolev_novelty.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, decode
+from sobolev_novelty.engines.transformer.corpus.build import build
+from sobolev_novelty.engines.transformer.corpus.decontaminate import held_out_hashes, skeleton_hash, skeleton_hashes
+from sobolev_novelty.engines.transformer.corpus.library import MAX_TERMS
+from sobolev_novelty.engines.transformer.tokenizer import BEGIN, CONSTANT, END, FIRST_INPUT, FIRST_OPERATOR, decode
+from sobolev_novelty.errors import DataError, KernelError, ParameterError
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("corpus_unit")]
 
@@ -83,7 +83,7 @@ def test_batches_do_not_depend_on_the_number_of_threads() -> None:
 
 @pytest.mark.slow
 def test_formulas_do_not_depend_on_the_instruction_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sobolev_novelty.transformer.corpus import library
+    from sobolev_novelty.engines.transformer.corpus import library
 
     here = corpus("e2esr", arm="filtered", with_floats=True).batch(0, 300)
     monkeypatch.setenv("SOBOLEV_CORPUS", str(build(tmp_path, portable=True)))
@@ -242,8 +242,8 @@ def test_no_formula_of_a_decontaminated_corpus_is_held_out() -> None:
 
 
 def test_the_list_holds_out_every_law_that_tokens_can_write() -> None:
-    from sobolev_novelty.bench.tasks import whitebox_tasks
     from sobolev_novelty.errors import ExpressionError
+    from sobolev_novelty.lab.bench.problems.tasks import whitebox_tasks
 
     hashes = {int(value) for value in held_out_hashes()}
     without_tokens = []
@@ -348,7 +348,7 @@ def test_settings_that_cannot_be_used_say_why(monkeypatch: pytest.MonkeyPatch) -
         corpus(max_nodes=81)
     with pytest.raises(ParameterError, match="needs 'keep'"):
         corpus(arm="matched")
-    monkeypatch.setattr("sobolev_novelty.transformer.corpus.STRIDE", 500)
+    monkeypatch.setattr("sobolev_novelty.engines.transformer.corpus.STRIDE", 500)
     with pytest.raises(KernelError, match="Only 0 of 500 candidates were accepted"):
         corpus(max_target=1e-9).batch(0, 1)
     assert len(corpus(arm="matched", keep=(1.0,) * (MAX_DIM * (MAX_TERMS + 1))).batch(0, 3).dims) == 3

@@ -12,17 +12,17 @@ import pytest
 
 from needs_torch import one_thread, tiny, torch  # noqa: F401
 from sobolev_novelty import SymbolicRegressor
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.transformer import pretrained
+from sobolev_novelty.engines.transformer.checkpoint import load_model, main, read_weights, write_weights
+from sobolev_novelty.engines.transformer.engine import BAG_ROWS, Transformer, _bag, _ordinary
+from sobolev_novelty.engines.transformer.model import Model
+from sobolev_novelty.engines.transformer.pretrained import VARIABLE, weights_folder
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.search.loop import Budget, run
-from sobolev_novelty.search.registry import engine_named, name_of
+from sobolev_novelty.search.contract.engine import Problem
+from sobolev_novelty.search.contract.registry import engine_named, name_of
+from sobolev_novelty.search.loop.loop import Budget, run
 from sobolev_novelty.testing import engine_checks
-from sobolev_novelty.transformer import pretrained
-from sobolev_novelty.transformer.checkpoint import load_model, main, read_weights, write_weights
-from sobolev_novelty.transformer.engine import BAG_ROWS, Transformer, _bag, _ordinary
-from sobolev_novelty.transformer.model import Model
-from sobolev_novelty.transformer.pretrained import VARIABLE, weights_folder
 
 pytestmark = pytest.mark.torch
 

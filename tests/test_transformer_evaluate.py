@@ -12,26 +12,26 @@ import pytest
 from typer.testing import CliRunner
 
 from needs_torch import ROOT, corpus_unit, one_thread, tiny  # noqa: F401
-from sobolev_novelty.bench import pretraining
-from sobolev_novelty.bench.pretraining import (
+from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.engines.transformer.checkpoint import write_weights
+from sobolev_novelty.engines.transformer.corpus import CorpusSettings
+from sobolev_novelty.engines.transformer.model import Model, ModelSettings
+from sobolev_novelty.engines.transformer.sampling import Drawn
+from sobolev_novelty.engines.transformer.settings import RunSettings
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.lab.bench.showing import pretraining
+from sobolev_novelty.lab.bench.showing.pretraining import (
     Evaluation,
     compared,
     evaluate_network,
     interval,
     table,
 )
-from sobolev_novelty.bench.pretraining_figure import figure, learning_curves
-from sobolev_novelty.cli import app
-from sobolev_novelty.data import FloatArray, Sample
-from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.transformer.checkpoint import write_weights
-from sobolev_novelty.transformer.corpus import CorpusSettings
-from sobolev_novelty.transformer.evaluate import Decoding, Scaling, _dealt, by_generator, by_network, solve
-from sobolev_novelty.transformer.model import Model, ModelSettings
-from sobolev_novelty.transformer.sampling import Drawn
-from sobolev_novelty.transformer.settings import RunSettings
+from sobolev_novelty.lab.bench.showing.pretraining_figure import figure, learning_curves
+from sobolev_novelty.lab.pretraining.evaluate import Decoding, Scaling, _dealt, by_generator, by_network, solve
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.ui.cli.main import app
 
 pytestmark = [pytest.mark.torch, pytest.mark.usefixtures("corpus_unit")]
 
@@ -167,7 +167,9 @@ def test_failures_and_negative_scores_count_as_zero() -> None:
 
 def test_arms_are_compared_on_the_same_tasks_and_seeds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pretraining, "least_squares", lambda degree, tasks: np.full(len(tasks), 0.5))
-    monkeypatch.setattr("sobolev_novelty.bench.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5))
+    monkeypatch.setattr(
+        "sobolev_novelty.lab.bench.showing.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5)
+    )
     rng = np.random.default_rng(0)
     base = rng.uniform(0.2, 0.8, 30)
     files = [evaluation("random", seed, base.tolist()) for seed in (1, 2, 3)]
@@ -222,7 +224,9 @@ def test_learning_curves_come_from_training_logs(tmp_path: Path, monkeypatch: py
             ),
         ]
         (tmp_path / f"{arm}_{seed}.jsonl").write_text("\n".join(map(json.dumps, entries)), encoding="utf-8")
-    monkeypatch.setattr("sobolev_novelty.bench.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5))
+    monkeypatch.setattr(
+        "sobolev_novelty.lab.bench.showing.pretraining_figure.least_squares", lambda degree, tasks: np.full(1, 0.5)
+    )
     logs = sorted(tmp_path.glob("*.jsonl"))
     assert learning_curves(logs)["random"] == [[(100, 2.9), (1000, 2.0)]] * 2
     assert set(learning_curves(logs)) == {"random", "filtered"}  # physics is validated on formulas of another law

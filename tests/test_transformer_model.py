@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from needs_torch import corpus, corpus_unit, one_thread, tiny, torch  # noqa: F401
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.transformer.decoding import sample
+from sobolev_novelty.engines.transformer.model import Model, ModelSettings, features
+from sobolev_novelty.engines.transformer.tokenizer import BEGIN, END, PAD, decode, encode
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.transformer.decoding import sample
-from sobolev_novelty.transformer.model import Model, ModelSettings, features
-from sobolev_novelty.transformer.tokenizer import BEGIN, END, PAD, decode, encode
 
 pytestmark = pytest.mark.torch
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from needs_torch import one_thread, torch  # noqa: F401
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.engines.transformer.decoding import Grammar, sample
+from sobolev_novelty.engines.transformer.model import Model, ModelSettings
+from sobolev_novelty.engines.transformer.sampling import Drawn, _arranged, draw
+from sobolev_novelty.engines.transformer.tokenizer import BEGIN, END, decode
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.search.engine import Deadline
-from sobolev_novelty.transformer.decoding import Grammar, sample
-from sobolev_novelty.transformer.model import Model, ModelSettings
-from sobolev_novelty.transformer.sampling import Drawn, _arranged, draw
-from sobolev_novelty.transformer.tokenizer import BEGIN, END, decode
+from sobolev_novelty.search.contract.engine import Deadline
 
 pytestmark = pytest.mark.torch
 

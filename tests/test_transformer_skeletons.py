@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from needs_torch import one_thread  # noqa: F401
-from sobolev_novelty.data import Sample
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.search.engine import Problem
-from sobolev_novelty.transformer.skeletons import is_new, started_forms
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.transformer.skeletons import is_new, started_forms
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.search.contract.engine import Problem
 
 pytestmark = pytest.mark.torch
 

@@ -9,11 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from needs_torch import corpus, corpus_unit, one_thread  # noqa: F401
-from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.evaluation import evaluate
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.transformer.tokenizer import (
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.transformer.tokenizer import (
     ARITY,
     CONSTANT,
     FLOAT_NAMES,
@@ -26,6 +23,9 @@ from sobolev_novelty.transformer.tokenizer import (
     rewritten,
     to_prefix,
 )
+from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.language.parsing import parse
 from strategies import expressions
 
 pytestmark = pytest.mark.torch

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from needs_torch import ROOT, corpus_unit, one_thread, tiny, torch  # noqa: F401
+from sobolev_novelty.engines.transformer.checkpoint import load_model, load_state, read_weights, save_state
+from sobolev_novelty.engines.transformer.safetensors import read_shards, read_tensors, write_shards, write_tensors
+from sobolev_novelty.engines.transformer.settings import RunSettings
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.transformer.checkpoint import load_model, load_state, read_weights, save_state
-from sobolev_novelty.transformer.safetensors import read_shards, read_tensors, write_shards, write_tensors
-from sobolev_novelty.transformer.settings import RunSettings
-from sobolev_novelty.transformer.train import Limits, TrainingError, main, run, train
-from sobolev_novelty.transformer.trainer import Machine, Schedule, Trainer
+from sobolev_novelty.lab.pretraining.train import Limits, TrainingError, main, run, train
+from sobolev_novelty.lab.pretraining.trainer import Machine, Schedule, Trainer
 
 pytestmark = pytest.mark.torch
 CPU = Machine("cpu", n_threads=2)
@@ -68,7 +68,7 @@ def test_the_loss_falls(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("corpus_unit")
 def test_a_call_ends_when_its_time_is_up_and_the_next_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sobolev_novelty.transformer.train.RESERVE", 0.0)
+    monkeypatch.setattr("sobolev_novelty.lab.pretraining.train.RESERVE", 0.0)
     settings = tiny(samples=4_000_000)
     train(settings, CPU, Limits(tmp_path, seconds=3.0, checkpoint_seconds=0.3))
     (end,) = lines(tmp_path, "end")
@@ -83,7 +83,7 @@ def test_a_call_ends_when_its_time_is_up_and_the_next_goes_on(tmp_path: Path, mo
 
 @pytest.mark.usefixtures("corpus_unit")
 def test_the_last_minutes_cool_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sobolev_novelty.transformer.train.RESERVE", 0.0)
+    monkeypatch.setattr("sobolev_novelty.lab.pretraining.train.RESERVE", 0.0)
     limits = Limits(
         tmp_path, seconds=4.0, cooldown_seconds=2.0, export=tmp_path / "export", weights=tmp_path / "weights"
     )

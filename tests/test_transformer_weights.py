@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from needs_torch import one_thread, tiny, torch  # noqa: F401
+from sobolev_novelty.engines.transformer.checkpoint import load_model, read_weights, write_weights
+from sobolev_novelty.engines.transformer.model import Model
 from sobolev_novelty.errors import DataError, SobolevError
-from sobolev_novelty.transformer.checkpoint import load_model, read_weights, write_weights
-from sobolev_novelty.transformer.model import Model
 
 pytestmark = pytest.mark.torch
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sobolev_novelty.cli_turbulence import turbulence_app
-from sobolev_novelty.turbulence import data as hill
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.ui.cli.turbulence import turbulence_app
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 

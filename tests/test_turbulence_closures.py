@@ -9,18 +9,24 @@ import sys
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.linear.projection import TAU_ID
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.search.engine import SobolevGuidance
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.comparison import shrinkage
-from sobolev_novelty.turbulence.data import squashed
-from sobolev_novelty.turbulence.problem import closure_problem, closure_report
-from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.study import load_study
-from sobolev_novelty.turbulence.tensors import TensorTerm, channel_arrays, dictionary, monomials, term_arrays
-from sobolev_novelty.turbulence.tree_search import TreeSearch, tree_search
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+from sobolev_novelty.lab.turbulence.selecting.data import squashed
+from sobolev_novelty.lab.turbulence.selecting.tensors import (
+    TensorTerm,
+    channel_arrays,
+    dictionary,
+    monomials,
+    term_arrays,
+)
+from sobolev_novelty.lab.turbulence.selecting.tree_search import TreeSearch, tree_search
+from sobolev_novelty.lab.turbulence.solving.problem import closure_problem, closure_report
+from sobolev_novelty.lab.turbulence.studying.comparison import shrinkage
+from sobolev_novelty.lab.turbulence.studying.store import RunStore
+from sobolev_novelty.lab.turbulence.studying.study import load_study
+from sobolev_novelty.search.contract.engine import SobolevGuidance
 from turbulence_samples import synthetic
 
 CLOSURE = Closure(
@@ -164,8 +170,7 @@ def test_experiment_files_are_found_and_read(tmp_path):
 
 
 def test_importing_the_command_line_loads_no_solver():
-    code = (
-        "import sys, sobolev_novelty.cli_turbulence; print('scipy.sparse' in sys.modules, 'matplotlib' in sys.modules)"
-    )
+    code = "import sys, sobolev_novelty.ui.cli.turbulence\n"
+    code += "print('scipy.sparse' in sys.modules, 'matplotlib' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert json.loads(f'["{out.split()[1]}"]') == ["False"]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.data import BaseFlow, FlowConditions, MeshVelocity
-from sobolev_novelty.turbulence.flow import EmbeddedSolver, flow_tensors
-from sobolev_novelty.turbulence.measures import measure, profiles, wall_shear
-from sobolev_novelty.turbulence.mesh import build_mesh, build_operators, velocity_gradient
-from sobolev_novelty.turbulence.newton import nested_dissection
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.data import BaseFlow, FlowConditions, MeshVelocity
+from sobolev_novelty.lab.turbulence.solving.flow import EmbeddedSolver, flow_tensors
+from sobolev_novelty.lab.turbulence.solving.mesh import build_mesh, build_operators, velocity_gradient
+from sobolev_novelty.lab.turbulence.solving.newton import nested_dissection
+from sobolev_novelty.lab.turbulence.studying.measures import measure, profiles, wall_shear
 from turbulence_samples import needs_dns
 
 

@@ -8,15 +8,22 @@ import re
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.progress import Progress, Step
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.progress import Progress, Step
-from sobolev_novelty.turbulence import data as hill, openfoam
-from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import FlowConditions, MeshVelocity
-from sobolev_novelty.turbulence.foam_case import FoamCase, read_field, write_case
-from sobolev_novelty.turbulence.measures import measure
-from sobolev_novelty.turbulence.openfoam import OpenFoamError, OpenFoamSolver, available, build_library, run_case
-from sobolev_novelty.turbulence.tensors import TensorTerm
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+from sobolev_novelty.lab.turbulence.selecting.data import FlowConditions, MeshVelocity
+from sobolev_novelty.lab.turbulence.selecting.tensors import TensorTerm
+from sobolev_novelty.lab.turbulence.solving import openfoam
+from sobolev_novelty.lab.turbulence.solving.foam_case import FoamCase, read_field, write_case
+from sobolev_novelty.lab.turbulence.solving.openfoam import (
+    OpenFoamError,
+    OpenFoamSolver,
+    available,
+    build_library,
+    run_case,
+)
+from sobolev_novelty.lab.turbulence.studying.measures import measure
 from turbulence_samples import needs_dns
 
 FOAM = available()
@@ -140,7 +147,7 @@ def test_k_omega_sst_from_a_generated_case_gives_the_rans_row():
 @pytest.mark.slow
 @needs_library
 def test_openfoam_and_the_embedded_solver_agree_on_the_published_closure():
-    from sobolev_novelty.turbulence.flow import EmbeddedSolver
+    from sobolev_novelty.lab.turbulence.solving.flow import EmbeddedSolver
 
     base = hill.load_base_flow()
     results = [cls(base).solve(hill.load_published(), 0.7) for cls in (EmbeddedSolver, OpenFoamSolver)]

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.turbulence import data as hill, prepare as preparation
-from sobolev_novelty.turbulence.data import FlowConditions, MeshVelocity
-from sobolev_novelty.turbulence.foam_case import FoamCase, write_case
-from sobolev_novelty.turbulence.mesh import build_mesh
-from sobolev_novelty.turbulence.prepare import interpolate, prepare, structured_mesh
+from sobolev_novelty.lab.turbulence.selecting import data as hill, prepare as preparation
+from sobolev_novelty.lab.turbulence.selecting.data import FlowConditions, MeshVelocity
+from sobolev_novelty.lab.turbulence.selecting.prepare import interpolate, prepare, structured_mesh
+from sobolev_novelty.lab.turbulence.solving.foam_case import FoamCase, write_case
+from sobolev_novelty.lab.turbulence.solving.mesh import build_mesh
 from turbulence_samples import needs_dns
 
 
@@ -110,7 +110,7 @@ def test_the_data_of_the_package_are_those_prepared_from_the_repositories():
 
 
 def test_the_data_of_the_package_hold_no_dns_field_and_come_with_their_notice():
-    files = resources.files("sobolev_novelty.turbulence") / "data_files"
+    files = resources.files("sobolev_novelty.lab.turbulence") / "data_files"
     assert {file.name for file in files.iterdir()} == {
         "NOTICE",
         "base_flow_case_0p8.npz",

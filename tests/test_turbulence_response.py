@@ -7,19 +7,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.progress import Progress
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.progress import Progress
-from sobolev_novelty.turbulence import figures
-from sobolev_novelty.turbulence.closures import Closure
-from sobolev_novelty.turbulence.data import BaseFlow, FlowConditions, MeshVelocity, RegressionData
-from sobolev_novelty.turbulence.feedback import FeedbackSolver
-from sobolev_novelty.turbulence.flow import EmbeddedSolver
-from sobolev_novelty.turbulence.problem import closure_problem
-from sobolev_novelty.turbulence.response import linear_response, refine, response_data, response_path, velocity_weight
-from sobolev_novelty.turbulence.selection import Greedy, SobolevGuided, forward
-from sobolev_novelty.turbulence.solvers import FlowSolver, make_solver
-from sobolev_novelty.turbulence.tables import END, START, all_tables, refresh_page
-from sobolev_novelty.turbulence.tensors import TensorTerm, dictionary
+from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+from sobolev_novelty.lab.turbulence.selecting.data import BaseFlow, FlowConditions, MeshVelocity, RegressionData
+from sobolev_novelty.lab.turbulence.selecting.feedback import FeedbackSolver
+from sobolev_novelty.lab.turbulence.selecting.selection import Greedy, SobolevGuided, forward
+from sobolev_novelty.lab.turbulence.selecting.tensors import TensorTerm, dictionary
+from sobolev_novelty.lab.turbulence.solving.flow import EmbeddedSolver
+from sobolev_novelty.lab.turbulence.solving.problem import closure_problem
+from sobolev_novelty.lab.turbulence.solving.response import (
+    linear_response,
+    refine,
+    response_data,
+    response_path,
+    velocity_weight,
+)
+from sobolev_novelty.lab.turbulence.solving.solvers import FlowSolver, make_solver
+from sobolev_novelty.lab.turbulence.studying import figures
+from sobolev_novelty.lab.turbulence.studying.tables import END, START, all_tables, refresh_page
 from turbulence_samples import synthetic
 
 ROOT = Path(__file__).parents[1]

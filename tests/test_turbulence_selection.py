@@ -7,13 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.progress import silent
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.progress import silent
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.checks import run_pruning
-from sobolev_novelty.turbulence.problem import ClosureProblem, closure_problem
-from sobolev_novelty.turbulence.selection import (
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.selection import (
     Greedy,
     NoveltyFloor,
     SobolevGuided,
@@ -22,8 +20,10 @@ from sobolev_novelty.turbulence.selection import (
     forward,
     select_closure,
 )
-from sobolev_novelty.turbulence.store import RunStore
-from sobolev_novelty.turbulence.tensors import design_matrix, dictionary, stacked_target
+from sobolev_novelty.lab.turbulence.selecting.tensors import design_matrix, dictionary, stacked_target
+from sobolev_novelty.lab.turbulence.solving.checks import run_pruning
+from sobolev_novelty.lab.turbulence.solving.problem import ClosureProblem, closure_problem
+from sobolev_novelty.lab.turbulence.studying.store import RunStore
 from turbulence_samples import synthetic
 
 COUNTS = (2, 4, 6, 8, 10, 12, 16, 20, 24, 30)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sobolev_novelty as sn
-from sobolev_novelty.data import as_sample
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.turning_points import are_resolved, hidden_turns, wave_turns
+from sobolev_novelty.core.sample import as_sample
+from sobolev_novelty.language.parsing import parse
+from sobolev_novelty.report.resolution.turning_points import are_resolved, hidden_turns, wave_turns
 
 DOSES = np.repeat(0.5 * 2.0 ** np.arange(8), 5)
 INHIBITOR = np.tile([0.0, 1.0, 5.0, 20.0], 10)

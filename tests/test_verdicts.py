@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import sobolev_novelty as sn
-from sobolev_novelty.bench.tasks import whitebox_tasks
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.verdicts import STANDS_OUT, TermVerdict
+from sobolev_novelty.lab.bench.problems.tasks import whitebox_tasks
+from sobolev_novelty.report.verdicts import STANDS_OUT, TermVerdict
 
 Words = list[tuple[str, str, str | None]]
 
@@ -209,8 +209,8 @@ def test_streamed_rows_get_the_words_that_need_no_target() -> None:
 def test_large_samples_keep_their_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     celsius, y = weather(2000)
     expected = words(sn.novelty("3*x0 + 2", celsius, y))
-    monkeypatch.setattr("sobolev_novelty.report.MAX_KEPT_BYTES", 0)
-    monkeypatch.setattr("sobolev_novelty.report_source.MAX_VERDICT_ROWS", 300)
+    monkeypatch.setattr("sobolev_novelty.report.reporting.MAX_KEPT_BYTES", 0)
+    monkeypatch.setattr("sobolev_novelty.report.source.MAX_VERDICT_ROWS", 300)
     assert words(sn.novelty("3*x0 + 2", celsius, y)) == expected
 
 

@@ -16,9 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
-from sobolev_novelty.cli import app
+from sobolev_novelty.core.output import check_output, write_arrays, write_whole
 from sobolev_novelty.errors import OutputError, ParameterError
-from sobolev_novelty.output import check_output, write_arrays, write_whole
+from sobolev_novelty.ui.cli.main import app
 
 resource = pytest.importorskip("resource", reason="the size of files is limited as on POSIX")
 
@@ -81,8 +81,8 @@ def test_a_command_on_a_full_disk_leaves_the_old_file(
 
 @pytest.mark.parametrize("kind", ["json", "html", "model", "arrays", "bench", "figure"])
 def test_a_call_on_a_full_disk_leaves_the_old_file(kind: str, folder: Path, tmp_path: Path) -> None:
-    from sobolev_novelty.bench.figures import new_figure, save_figure
-    from sobolev_novelty.cli_bench import _deliver
+    from sobolev_novelty.lab.bench.showing.figures import new_figure, save_figure
+    from sobolev_novelty.ui.cli.bench import _deliver
 
     path = tmp_path / f"file.{'svg' if kind == 'figure' else 'txt'}"
     report = sn.novelty("sin(x0) + x0*x1", np.random.default_rng(0).uniform(1.0, 2.0, (60, 2)))
@@ -189,7 +189,7 @@ def test_standard_output_by_its_path_goes_where_the_shell_says(tmp_path: Path) -
     import subprocess
 
     with (tmp_path / "out.txt").open("a") as out:
-        code = "from pathlib import Path; from sobolev_novelty.output import write_whole;"
+        code = "from pathlib import Path; from sobolev_novelty.core.output import write_whole;"
         code += "print('first', flush=True); write_whole(Path('/proc/self/fd/1'), 'second'); print('third')"
         subprocess.run([sys.executable, "-c", code], stdout=out, check=True, timeout=60)
     assert (tmp_path / "out.txt").read_text() == "first\nsecondthird\n"

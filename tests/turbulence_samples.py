@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sobolev_novelty.turbulence import data as hill
-from sobolev_novelty.turbulence.data import RegressionData
+from sobolev_novelty.lab.turbulence.selecting import data as hill
+from sobolev_novelty.lab.turbulence.selecting.data import RegressionData
 
 needs_dns = pytest.mark.skipif(not hill.has_dns(), reason="the DNS fields are not available: set SOBOLEV_DATA")
 

@@ -1,6 +1,6 @@
 """What each argument of the public calls may be, as tables of Markdown: docs/arguments.md is made of them.
 
-The words are those of the errors: both are made from the tables that :mod:`sobolev_novelty.parameters` looks at.
+The words are those of the errors: both are made from the tables that :mod:`sobolev_novelty.core.parameters` looks at.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import sobolev_novelty as sn
-from sobolev_novelty.parameters import kinds_of
+from sobolev_novelty.core.parameters import kinds_of
 
 #: Classes whose methods take arguments of their own.
 WITH_METHODS = (

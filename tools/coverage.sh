@@ -10,7 +10,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 command -v gcovr >/dev/null || { echo "gcovr is not installed: python -m pip install gcovr"; exit 1; }
 native=src/sobolev_novelty/kernels/native
-corpus=src/sobolev_novelty/transformer/corpus/native
+corpus=src/sobolev_novelty/engines/transformer/corpus/native
 
 # A branch counts once, not once for every place it is inlined into: no optimisation, also where the build asks for it.
 # The counters are atomic, so that threads count too.
@@ -21,9 +21,9 @@ CC="$work/cc" meson setup "$work/build" "$root" --buildtype=debug -Db_coverage=t
 meson compile -C "$work/build" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 mkdir "$work/src"
 cp -r "$root/src/sobolev_novelty" "$work/src/"
-rm -f "$work"/src/sobolev_novelty/kernels/_native* "$work"/src/sobolev_novelty/transformer/corpus/_corpus*
+rm -f "$work"/src/sobolev_novelty/kernels/_native* "$work"/src/sobolev_novelty/engines/transformer/corpus/_corpus*
 cp "$work/build/$native"/_native*.so "$work/src/sobolev_novelty/kernels/"
-cp "$work/build/$corpus"/_corpus*.so "$work/src/sobolev_novelty/transformer/corpus/"
+cp "$work/build/$corpus"/_corpus*.so "$work/src/sobolev_novelty/engines/transformer/corpus/"
 
 cd "$root"
 export PYTHONPATH="$work/src${PYTHONPATH:+:$PYTHONPATH}"

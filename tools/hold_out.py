@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import sympy
 
-from sobolev_novelty.bench.tasks import formula_tasks, whitebox_tasks
-from sobolev_novelty.convert import from_sympy, to_sympy
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.transformer.corpus.decontaminate import HELD_OUT, skeleton_hashes
 from sobolev_novelty.errors import ExpressionError, SobolevError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.parsing import parse
-from sobolev_novelty.transformer.decontaminate import HELD_OUT, skeleton_hashes
+from sobolev_novelty.lab.bench.problems.tasks import formula_tasks, whitebox_tasks
+from sobolev_novelty.language.convert import from_sympy, to_sympy
+from sobolev_novelty.language.parsing import parse
 
 ROOT = Path(__file__).resolve().parents[1]
 

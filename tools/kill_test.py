@@ -87,9 +87,9 @@ class Bench(Scenario):
     N = 4
 
     def work(self, folder: Path) -> None:
-        from sobolev_novelty.bench.experiment import experiment_from
-        from sobolev_novelty.bench.run import run
-        from sobolev_novelty.bench.store import Store
+        from sobolev_novelty.lab.bench.running.experiment import experiment_from
+        from sobolev_novelty.lab.bench.running.run import run
+        from sobolev_novelty.lab.bench.running.store import Store
 
         plan = {"tasks": ["strogatz_vdp1"], "seeds": list(range(self.N)), "max_train_rows": 50, "timeout": 120.0}
         run(experiment_from(plan | {"methods": {"linear": {}}}, "kills"), Store(folder / "runs.sqlite"), n_jobs=2)
@@ -111,7 +111,7 @@ class Turbulence(Scenario):
     N = 30
 
     def work(self, folder: Path) -> None:
-        from sobolev_novelty.turbulence.store import RunStore
+        from sobolev_novelty.lab.turbulence.studying.store import RunStore
 
         store = RunStore(folder / "study.sqlite")
         for k in range(self.N):
@@ -138,8 +138,9 @@ class OpenFoam(Scenario):
     ITERATIONS = 120
 
     def work(self, folder: Path) -> None:
-        from sobolev_novelty.turbulence import data as hill, study
-        from sobolev_novelty.turbulence.openfoam import OpenFoamSolver
+        from sobolev_novelty.lab.turbulence.selecting import data as hill
+        from sobolev_novelty.lab.turbulence.solving.openfoam import OpenFoamSolver
+        from sobolev_novelty.lab.turbulence.studying import study
 
         plan = folder / "study.toml"
         if not plan.exists():
@@ -178,9 +179,9 @@ class Fit(Scenario):
     def work(self, folder: Path) -> None:
         import numpy as np
 
-        from sobolev_novelty.search import checkpoint
-        from sobolev_novelty.search.loop import Budget
-        from sobolev_novelty.search.regressor import SymbolicRegressor
+        from sobolev_novelty.search.loop.loop import Budget
+        from sobolev_novelty.search.model import checkpoint
+        from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
         checkpoint.INTERVAL = 0.0
         X = np.random.default_rng(0).uniform(0.5, 2.0, (60, 3))
@@ -196,7 +197,7 @@ class Fit(Scenario):
         return bool(after["n_evaluations"] >= before["n_evaluations"])
 
     def is_whole(self, folder: Path) -> bool:
-        from sobolev_novelty.search.regressor import SymbolicRegressor
+        from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
         found = SymbolicRegressor.load(folder / "model.json")
         spent = self.state(folder)["n_evaluations"]
@@ -209,9 +210,9 @@ class Pretraining(Scenario):
     def work(self, folder: Path) -> None:
         import torch
 
-        from sobolev_novelty.transformer.settings import RunSettings
-        from sobolev_novelty.transformer.train import Limits, train
-        from sobolev_novelty.transformer.trainer import Machine
+        from sobolev_novelty.engines.transformer.settings import RunSettings
+        from sobolev_novelty.lab.pretraining.train import Limits, train
+        from sobolev_novelty.lab.pretraining.trainer import Machine
 
         torch.set_num_threads(1)
         content = {
@@ -223,7 +224,7 @@ class Pretraining(Scenario):
         train(RunSettings.from_dict(content), Machine("cpu", n_threads=1), limits)
 
     def state(self, folder: Path) -> Any:
-        from sobolev_novelty.transformer.checkpoint import load_state
+        from sobolev_novelty.engines.transformer.checkpoint import load_state
 
         (folder / "run").mkdir(exist_ok=True)
         found = load_state(folder / "run")
@@ -235,7 +236,7 @@ class Pretraining(Scenario):
     def is_whole(self, folder: Path) -> bool:
         import torch
 
-        from sobolev_novelty.transformer.checkpoint import read_weights
+        from sobolev_novelty.engines.transformer.checkpoint import read_weights
 
         through = folder.parent / "through"
         if not through.exists():
@@ -319,7 +320,7 @@ def kill_at_random(name: str, kills: int, seed: int) -> Outcome:
 
 def stored_outcome(name: str, kills: int, seed: int) -> dict[str, Any]:
     """Kill a scenario and say what came of it, also where something is wrong."""
-    from sobolev_novelty.evidence.origin import circumstances
+    from sobolev_novelty.lab.evidence.origin import circumstances
 
     found: dict[str, Any] = {"what": (SCENARIOS[name].__doc__ or "").strip(), "seed": seed, **circumstances()}
     begin = time.monotonic()

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 #: SRBench stops a fit on up to 1000 rows after an hour, a larger one after ten; ten minutes leave room for slow
 #: machines.
@@ -37,8 +37,8 @@ def model(est: SymbolicRegressor, X: Any = None) -> str:
     X : DataFrame, optional
         Its column names are used; without it the names seen in ``fit``, or ``x0, x1, …``.
     """
-    from sobolev_novelty.convert import to_sympy
-    from sobolev_novelty.convert.languages import safe_identifiers
+    from sobolev_novelty.language.convert import to_sympy
+    from sobolev_novelty.language.convert.languages import safe_identifiers
 
     expression = est.expression_
     columns = getattr(X, "columns", None)

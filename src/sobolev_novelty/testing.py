@@ -1,6 +1,6 @@
 """The contract every engine passes; public, so that other people's engines can be tested with it.
 
->>> from sobolev_novelty.search.mcts import MCTS
+>>> from sobolev_novelty.engines.mcts import MCTS
 >>> check_engine(MCTS(n_rollouts=2), max_evaluations=40)
 """
 
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from sobolev_novelty.data import Sample
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.errors import SobolevError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
-from sobolev_novelty.search.engine import Candidate, Engine, Problem, SobolevGuidance, State
-from sobolev_novelty.search.loop import Budget, SearchResult, run
+from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.loop.loop import Budget, SearchResult, run
 
 #: Rounds an engine is watched for in the checks that look at single proposals.
 N_ROUNDS = 4

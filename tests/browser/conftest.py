@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sobolev_novelty.app.server import AppServer
-from sobolev_novelty.app.workspace import Workspace
+from sobolev_novelty.ui.app.server import AppServer
+from sobolev_novelty.ui.app.workspace import Workspace
 
 
 @pytest.fixture(scope="session")

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from browser_checks import faults_of
 
-from sobolev_novelty.app.fit_process import Fit, FitRequest
-from sobolev_novelty.app.server import AppServer
-from sobolev_novelty.search.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.ui.app.fit_process import Fit, FitRequest
+from sobolev_novelty.ui.app.server import AppServer
 
 BLOATED = "2.1*sin(a) + 0.3*a + cos(3*a)"
 HOSTILE = ["<img src=x onerror=alert(1)>", "`</script><script>alert(2)</script>`"]

@@ -10,7 +10,7 @@ import pandas as pd
 from browser_checks import faults_of
 
 import sobolev_novelty as sn
-from sobolev_novelty.report import novelty_of_arrays
+from sobolev_novelty.report.reporting import novelty_of_arrays
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -48,7 +48,7 @@ def test_a_report_without_a_target_and_with_many_long_terms_does_not_scroll_side
 
 
 def test_the_demonstration_is_readable(page: Any, tmp_path: Path) -> None:
-    from sobolev_novelty import demonstration
+    from sobolev_novelty.ui import demo as demonstration
 
     opened(page, demonstration.page(list(demonstration.cases())), tmp_path)
     assert faults_of(page, widths=(400, 1400)) == []

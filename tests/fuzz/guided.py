@@ -24,11 +24,11 @@ MAX_BYTES, MAX_SECONDS = 8192, 15
 with atheris.instrument_imports(include=["sobolev_novelty"]):
     from fuzz.targets import CORPUS, X, Y, corpus_lines
     from sobolev_novelty import parse
-    from sobolev_novelty.bench.store import Job, Store
     from sobolev_novelty.errors import SobolevError
-    from sobolev_novelty.files import read_table
-    from sobolev_novelty.search.loop import Budget
-    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.lab.bench.running.store import Job, Store
+    from sobolev_novelty.search.loop.loop import Budget
+    from sobolev_novelty.search.model.regressor import SymbolicRegressor
+    from sobolev_novelty.tables.files import read_table
 
 #: What reads the bytes of one input, and valid inputs to start from.
 Target = tuple[Callable[[bytes], object], list[bytes]]

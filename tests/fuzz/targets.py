@@ -35,8 +35,8 @@ def corpus_lines(name: str) -> list[str]:
 def parser(folder: Path) -> Case:
     """Formulas: parsed, printed, decomposed, evaluated and converted."""
     from sobolev_novelty import novelty, parse
-    from sobolev_novelty.parsing import parse as parse_dialect
-    from sobolev_novelty.terms import additive_terms
+    from sobolev_novelty.algebra.terms import additive_terms
+    from sobolev_novelty.language.parsing import parse as parse_dialect
 
     lines = corpus_lines("formulas.txt")
 
@@ -57,8 +57,8 @@ def parser(folder: Path) -> Case:
 
 def model(folder: Path) -> Case:
     """Model files: loaded, shown and asked to predict."""
-    from sobolev_novelty.search.loop import Budget
-    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.search.loop.loop import Budget
+    from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
     path, broken = folder / "model.json", folder / "broken.json"
     SymbolicRegressor("mcts", budget=Budget(max_evaluations=40), random_state=0).fit(X, Y).save(path)
@@ -77,9 +77,9 @@ def model(folder: Path) -> Case:
 
 def checkpoint(folder: Path) -> Case:
     """Checkpoints of a search: opened, and now and then searched from."""
-    from sobolev_novelty.search.checkpoint import Checkpoint
-    from sobolev_novelty.search.loop import Budget
-    from sobolev_novelty.search.regressor import SymbolicRegressor
+    from sobolev_novelty.search.loop.loop import Budget
+    from sobolev_novelty.search.model.checkpoint import Checkpoint
+    from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
     path, broken = folder / "run.json", folder / "broken.json"
     SymbolicRegressor("mcts", budget=Budget(max_evaluations=20), random_state=0).fit(X, Y, checkpoint=path)
@@ -98,8 +98,8 @@ def checkpoint(folder: Path) -> Case:
 
 def store(folder: Path) -> Case:
     """Stores: bytes and values changed, then read, tabulated and written."""
-    from sobolev_novelty.bench.store import RUNS, Job, Store
-    from sobolev_novelty.bench.tables import results_table
+    from sobolev_novelty.lab.bench.running.store import RUNS, Job, Store
+    from sobolev_novelty.lab.bench.showing.tables import results_table
 
     path, broken = folder / "runs.sqlite", folder / "broken.sqlite"
     made = Store(path)
@@ -170,10 +170,10 @@ def tables(folder: Path) -> Case:
     """Tables of every kind: read whole and in chunks, and matched with an equation."""
     import pandas as pd
 
-    from sobolev_novelty.file_chunks import FileChunks
-    from sobolev_novelty.files import read_table
-    from sobolev_novelty.matching import match_equation
-    from sobolev_novelty.table_format import TableFormat
+    from sobolev_novelty.tables.file_chunks import FileChunks
+    from sobolev_novelty.tables.files import read_table
+    from sobolev_novelty.tables.format import TableFormat
+    from sobolev_novelty.ui.match import match_equation
 
     texts = [path.read_bytes() for path in sorted(CORPUS.glob("*.csv"))]
     files = [(suffix, content) for text in texts for suffix, content in _compressed(text).items()]
@@ -211,7 +211,7 @@ def commands(folder: Path) -> Case:
     """Command lines: options and arguments changed, doubled, left out."""
     from typer.testing import CliRunner
 
-    from sobolev_novelty.cli import app
+    from sobolev_novelty.ui.cli.main import app
 
     (folder / "data.csv").write_bytes((CORPUS / "plain.csv").read_bytes())
     lines = [line.split(" | ") for line in corpus_lines("commands.txt")]
@@ -246,11 +246,11 @@ def commands(folder: Path) -> Case:
 
 def plain_bytes(folder: Path) -> Case:
     """Other JSON that is read back: accumulators, closures, transcripts, files of formulas."""
-    from sobolev_novelty.formula_files import read_records
-    from sobolev_novelty.igsr.transcript import Transcript
-    from sobolev_novelty.streaming.accumulator import NoveltyAccumulator
-    from sobolev_novelty.turbulence.closures import Closure
-    from sobolev_novelty.turbulence.data import load_published
+    from sobolev_novelty.engines.igsr.talk.transcript import Transcript
+    from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+    from sobolev_novelty.lab.turbulence.selecting.data import load_published
+    from sobolev_novelty.report.streaming.accumulator import NoveltyAccumulator
+    from sobolev_novelty.tables.formula_files import read_records
 
     made = NoveltyAccumulator("x0 + x1*x2")
     made.update(X)

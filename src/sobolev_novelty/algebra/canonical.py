@@ -18,8 +18,8 @@ from functools import lru_cache
 
 from sobolev_novelty.algebra.products import EXPONENTS, folded, real_power
 from sobolev_novelty.algebra.writing import ONE, product_of, tokens_below
-from sobolev_novelty.expression import Expression, Token, end_of_tree
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.core.expression import Expression, Token, end_of_tree
+from sobolev_novelty.core.operators import OPERATORS, Operator
 
 Tokens = tuple[Token, ...]
 Part = tuple[float, bool, Tokens | None]
@@ -40,7 +40,7 @@ def canonical_terms(expression: Expression) -> tuple[Expression, ...]:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> [str(term) for term in canonical_terms(parse("3*x0*(x1 + 2) - sqrt(4*x0 + 8) + 5"))]
     ['x0*(x1 + 2)', 'sqrt(x0 + 2)', '1']
     """
@@ -53,7 +53,7 @@ def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expr
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(assemble([parse("x0"), parse("exp(-1*x1)"), ONE], [2.0, -1.0, 0.0]))
     '2*x0 - exp(-x1)'
     """
@@ -69,7 +69,7 @@ def tidy(expression: Expression) -> Expression:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(tidy(parse("x0 + (-0.5)*x1*2 + sin(1*x0)")))
     'x0 - x1 + sin(x0)'
     """

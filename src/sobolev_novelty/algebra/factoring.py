@@ -9,8 +9,8 @@ from functools import lru_cache
 from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent, joined, real_power
 from sobolev_novelty.algebra.sums import Powers, Sum, compact, sum_of_products
 from sobolev_novelty.algebra.writing import product, scaled, weighted_sum
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS, Operator
 
 #: Sums with more terms than this are left as they are.
 MAX_FACTORED_TERMS = 12
@@ -27,7 +27,7 @@ def factored(expression: Expression) -> Expression:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(factored(parse("q*a + q*b*v*sin(t)")))
     'q*(a + b*v*sin(t))'
     """
@@ -61,7 +61,7 @@ def flattened(expression: Expression, *, through_roots: bool = False) -> Express
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(flattened(parse("inv(x2*(x0 - 1)/x1/x3)")))
     'x1*x3/(x2*(x0 - 1))'
     """

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.algebra.writing import respelled
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import FloatArray
 
 INSIDE = "s"
 

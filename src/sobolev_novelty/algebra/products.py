@@ -14,8 +14,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
 
 Base = TypeVar("Base", bound=Hashable)
 

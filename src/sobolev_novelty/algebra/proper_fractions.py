@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from sobolev_novelty.algebra.products import joined
 from sobolev_novelty.algebra.sums import compact, sum_of_products
 from sobolev_novelty.algebra.writing import weighted_sum
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS
 
 #: Sums with more terms than this are not divided.
 MAX_TERMS = 12
@@ -28,7 +28,7 @@ def with_proper_fractions(expression: Expression) -> Expression:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_proper_fractions(parse("(x**2 + x + y)/(x + 1)")))
     'x + y/(x + 1)'
     """

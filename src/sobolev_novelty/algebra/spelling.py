@@ -15,9 +15,9 @@ from sobolev_novelty.algebra.products import EXPONENTS, constant_exponent, real_
 from sobolev_novelty.algebra.sums import sum_of_products
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import multiplied, product, scaled, summands, weighted_sum
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS, Operator
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, Operator
 
 _ADD, _SUB, _MUL, _DIV, _NEG, _EXP, _LOG, _COS, _SQRT = (
     OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp", "log", "cos", "sqrt")
@@ -55,7 +55,7 @@ def spelled(
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(spelled(parse("3*exp(2*x0)/(exp(2*x0) + exp(x0))"), lambda e: True))
     '3/(1 + exp(-x0))'
     >>> str(spelled(parse("2.5*x0 - 2.5*x1 + 2.5*x2"), lambda e: True))

@@ -19,8 +19,8 @@ from typing import Any
 
 from sobolev_novelty.algebra.products import EXPONENTS, folded, joined, real_power
 from sobolev_novelty.algebra.writing import ONE, chained, product
-from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.core.expression import Expression, Token
+from sobolev_novelty.core.operators import OPERATORS, Operator
 
 Powers = dict[int, float]
 Summand = tuple[float, Powers]

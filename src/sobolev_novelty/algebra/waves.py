@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from sobolev_novelty.algebra.writing import ONE, scaled, summands, weighted_sum
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import OPERATORS, Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import OPERATORS, Operator
 
 _ADD, _SUB, _MUL, _DIV, _NEG, _EXP = (OPERATORS[name] for name in ("add", "sub", "mul", "div", "neg", "exp"))
 #: A phase that is a quarter turn to this accuracy, relative to its size as it was found, is one; the phase of a fit
@@ -41,7 +41,7 @@ def with_plain_waves(expression: Expression, *, turns: bool = True) -> Expressio
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_plain_waves(parse("2*sin(x0 + 7)").with_constants([2.0, 9.5 * math.pi])))
     '-2*cos(x0)'
     >>> str(with_plain_waves(parse("sqrt(exp(-square(x0)))"))), str(with_plain_waves(parse("cos(2*(x0 + 5))")))
@@ -67,7 +67,7 @@ def with_small_phases(expression: Expression) -> Expression:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_small_phases(parse("cos((x0 - 100)/4) + tan(2*x0 + 10)")))
     'cos((x0 - (-0.5309649148733836))/4) + tan(2*x0 + 0.5752220392306203)'
     """

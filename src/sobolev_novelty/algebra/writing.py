@@ -11,9 +11,9 @@ from functools import lru_cache
 from typing import TypeVar
 
 from sobolev_novelty.algebra.products import EXPONENTS, Product
+from sobolev_novelty.core.expression import Expression, Token
+from sobolev_novelty.core.operators import OPERATORS, Operator
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.operators import OPERATORS, Operator
 
 T = TypeVar("T")
 W = TypeVar("W")

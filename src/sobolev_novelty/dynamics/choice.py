@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.dynamics.differentiation import SmoothCurve
 from sobolev_novelty.dynamics.matching import IntegralMatching, without_a_term
 from sobolev_novelty.dynamics.shooting import shoot
 from sobolev_novelty.dynamics.trajectories import Trajectory
-from sobolev_novelty.expression import Expression
 
 #: Equations of a state that are compared by shooting, and how much longer than the best their description may be.
 N_RIVALS, RIVAL_LENGTH = 3, 60.0

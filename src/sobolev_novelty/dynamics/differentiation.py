@@ -20,7 +20,7 @@ import numpy as np
 from scipy.interpolate import BSpline, CubicHermiteSpline
 from scipy.linalg import eigh
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.dynamics.trajectories import Trajectory
 from sobolev_novelty.errors import ParameterError
 

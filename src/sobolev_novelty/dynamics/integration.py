@@ -10,9 +10,9 @@ import numpy as np
 from scipy.integrate import LSODA
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.digits import number_text
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 
 #: Accuracy of a solution, relative to the size of each state.
 ACCURACY = 1e-8
@@ -73,7 +73,7 @@ def integrate(
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> integrate([parse("-2*x0")], ["x0"], np.array([0.0, 1.0]), np.array([1.0])).x[:, 0].round(4)
     array([1.    , 0.1353])
     >>> integrate([parse("x0**2")], ["x0"], np.array([0.0, 2.0]), np.array([1.0])).reason

@@ -24,11 +24,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.dynamics.differentiation import SmoothCurve
 from sobolev_novelty.dynamics.rates import RateForms, minimised
 from sobolev_novelty.dynamics.trajectories import Trajectory
-from sobolev_novelty.expression import Expression
 
 #: Stretches of a trajectory in integral matching, and the fewest points of one.
 N_STRETCHES, MIN_STRETCH = 8, 12

@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.linear.projection import factor, residuals
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ParameterError, require
-from sobolev_novelty.projection import factor, residuals
 
 require("pysindy", extra="dynamics")
 

@@ -18,9 +18,9 @@ from scipy.optimize import least_squares
 
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.fit.forms import split_form
 
 Indices = npt.NDArray[np.intp]
 #: Parameters -> residuals and their Jacobian.
@@ -62,7 +62,7 @@ class RateForms:
 
         Examples
         --------
-        >>> from sobolev_novelty.parsing import parse
+        >>> from sobolev_novelty.language.parsing import parse
         >>> forms = RateForms.of([parse("2*x0 - sin(3*x0)")], ["x0"])
         >>> [str(term) for term in forms.terms], forms.n_parameters
         (['x0', 'sin(3*x0)'], 3)

@@ -13,17 +13,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from sobolev_novelty import kernels
-from sobolev_novelty.data import FloatArray, numeric_array
-from sobolev_novelty.digits import number_text
-from sobolev_novelty.dynamics.choice import SystemChoice
-from sobolev_novelty.dynamics.differentiation import METHODS, Differentiator, SmoothCurve, smooth
-from sobolev_novelty.dynamics.integration import Solution, integrate
-from sobolev_novelty.dynamics.shooting import shoot
-from sobolev_novelty.dynamics.trajectories import Trajectory, as_trajectories, state_rows
-from sobolev_novelty.errors import DataError, ParameterError, shortened
-from sobolev_novelty.evaluation import as_expression
-from sobolev_novelty.expression import Expression, short_text
-from sobolev_novelty.parameters import (
+from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.expression import Expression, short_text
+from sobolev_novelty.core.parameters import (
     FLAG,
     FUNCTION,
     NOTHING,
@@ -35,10 +27,18 @@ from sobolev_novelty.parameters import (
     one_of,
     read,
 )
-from sobolev_novelty.report import NoveltyReport, novelty
-from sobolev_novelty.search.loop import Budget
-from sobolev_novelty.search.regressor import SymbolicRegressor
-from sobolev_novelty.search.storage import read_json, write_json
+from sobolev_novelty.core.sample import FloatArray, numeric_array
+from sobolev_novelty.dynamics.choice import SystemChoice
+from sobolev_novelty.dynamics.differentiation import METHODS, Differentiator, SmoothCurve, smooth
+from sobolev_novelty.dynamics.integration import Solution, integrate
+from sobolev_novelty.dynamics.shooting import shoot
+from sobolev_novelty.dynamics.trajectories import Trajectory, as_trajectories, state_rows
+from sobolev_novelty.errors import DataError, ParameterError, shortened
+from sobolev_novelty.kernels.evaluate import as_expression
+from sobolev_novelty.report.reporting import NoveltyReport, novelty
+from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.storage import read_json, write_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -424,7 +424,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
     def _table(self) -> pd.DataFrame:
         import pandas as pd
 
-        from sobolev_novelty.batch import novelties
+        from sobolev_novelty.metric.batch import novelties
 
         rows = []
         for k, (state, expression) in enumerate(self.expressions_.items()):

@@ -21,12 +21,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.dynamics.differentiation import SmoothCurve
 from sobolev_novelty.dynamics.matching import MIN_STRETCH, description_length
 from sobolev_novelty.dynamics.rates import RateForms, minimised
 from sobolev_novelty.dynamics.trajectories import Trajectory
-from sobolev_novelty.expression import Expression
 
 #: Stretches of a trajectory, from short to long; longer ones are kept while the error grows by less than this.
 SHOOTING = (16, 4, 1)

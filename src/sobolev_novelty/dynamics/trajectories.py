@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray, as_sample, numeric_array
+from sobolev_novelty.core.parameters import POSITIVE, check
+from sobolev_novelty.core.sample import FloatArray, as_sample, numeric_array
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.parameters import POSITIVE, check
 
 #: Fewer points do not determine a derivative.
 MIN_POINTS = 8

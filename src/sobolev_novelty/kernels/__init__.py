@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray, Sample
+from sobolev_novelty.core.geometry import DEFAULT_GEOMETRY, Geometry, check_order
+from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
-from sobolev_novelty.geometry import DEFAULT_GEOMETRY, Geometry, check_order
 from sobolev_novelty.kernels import mixed_kernel, native_kernel, numpy_kernel, numpy_novelty, numpy_pursuit
 from sobolev_novelty.kernels.backend import Backend, backend, native
 from sobolev_novelty.kernels.columns import JoinedColumns, LazyColumns, lazily

@@ -15,7 +15,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.program import OffsetArray
 
 #: How two columns are joined, in the order of kernel.h; the first leaves the left one as it is.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.operators import BY_OPCODE
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import DataError, KernelError, ParameterError
 from sobolev_novelty.kernels.program import (
     CONSTANT,
@@ -16,7 +17,6 @@ from sobolev_novelty.kernels.program import (
     OffsetArray,
     Programs,
 )
-from sobolev_novelty.operators import BY_OPCODE
 
 
 def as_samples(X: npt.ArrayLike) -> FloatArray:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.geometry import Geometry, n_derivative_rows
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import KernelError
-from sobolev_novelty.geometry import Geometry, n_derivative_rows
 from sobolev_novelty.kernels import native_kernel, numpy_kernel, numpy_novelty
 from sobolev_novelty.kernels.native_kernel import BoolArray
 from sobolev_novelty.kernels.numpy_kernel import Fits

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.errors import KernelError
-from sobolev_novelty.geometry import CONSTANT_SHARE, MIN_ROWS, Geometry, n_derivative_rows
-from sobolev_novelty.kernels.backend import level
-from sobolev_novelty.kernels.columns import JOINS, JoinedColumns, LazyColumns
-from sobolev_novelty.kernels.numpy_kernel import Fits
-from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
-from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, Lineage, SingleArray, UnitColumns, no_offers
-from sobolev_novelty.kernels.program import OffsetArray, Programs
-from sobolev_novelty.projection import (
+from sobolev_novelty.core.geometry import CONSTANT_SHARE, MIN_ROWS, Geometry, n_derivative_rows
+from sobolev_novelty.core.linear.projection import (
     GRAM_IS_ENOUGH,
     LARGE_WEIGHT,
     NEAR,
@@ -28,6 +20,14 @@ from sobolev_novelty.projection import (
     SPACING,
     SPAN_TOLERANCE,
 )
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.errors import KernelError
+from sobolev_novelty.kernels.backend import level
+from sobolev_novelty.kernels.columns import JOINS, JoinedColumns, LazyColumns
+from sobolev_novelty.kernels.numpy_kernel import Fits
+from sobolev_novelty.kernels.numpy_novelty import Novelties, no_novelties
+from sobolev_novelty.kernels.numpy_pursuit import MIN_FRESH, Lineage, SingleArray, UnitColumns, no_offers
+from sobolev_novelty.kernels.program import OffsetArray, Programs
 
 #: What novelty is, in the order of `Rules` in kernel.h.
 RULES = np.array(

@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import n_derivative_rows, second_order_pairs
+from sobolev_novelty.core.geometry import n_derivative_rows, second_order_pairs
+from sobolev_novelty.core.operators import BY_OPCODE, OPERATORS, Operator
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.program import (
     CONSTANT,
     FIRST_VARIABLE,
@@ -29,7 +30,6 @@ from sobolev_novelty.kernels.program import (
     Programs,
     with_constants,
 )
-from sobolev_novelty.operators import BY_OPCODE, OPERATORS, Operator
 
 #: The second derivative of operators that have none.
 _FLAT = OPERATORS["add"].second[0]

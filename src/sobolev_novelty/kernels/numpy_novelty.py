@@ -1,7 +1,8 @@
 """Novelty of every term of many candidates on one sample (Eqs. 1 and 2): the definition, in NumPy.
 
-The rules are those of :mod:`~sobolev_novelty.geometry` (which rows and derivatives) and
-:mod:`~sobolev_novelty.projection` (what is left of a term beside the others); here they are applied to programs.
+The rules are those of :mod:`~sobolev_novelty.core.geometry` (which rows and derivatives) and
+:mod:`~sobolev_novelty.core.linear.projection` (what is left of a term beside the others); here they are applied to
+programs.
 """
 
 from __future__ import annotations
@@ -10,11 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.geometry import STATUSES, Geometry, Signatures, Status, stacked
+from sobolev_novelty.core.geometry import STATUSES, Geometry, Signatures, Status, stacked
+from sobolev_novelty.core.linear.projection import factor, residuals, unit_columns
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.numpy_kernel import derivatives
 from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, select
-from sobolev_novelty.projection import factor, residuals, unit_columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +31,7 @@ class Novelties:
     rows : int64 array of shape (n_candidates,)
         Samples where everything is finite.
     status : int32 array of shape (n_candidates,)
-        Places in :data:`~sobolev_novelty.geometry.STATUSES`.
+        Places in :data:`~sobolev_novelty.core.geometry.STATUSES`.
     triangles : float64 array or None
         The m × m normalised triangular factors of all candidates in a row, where they were asked for; novelties are
         then left out.

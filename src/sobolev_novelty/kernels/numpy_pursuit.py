@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.columns import JoinedColumns, LazyColumns
 from sobolev_novelty.kernels.program import OffsetArray
 

@@ -15,10 +15,10 @@ from itertools import count, repeat
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression, Token
+from sobolev_novelty.core.operators import OPCODES
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ExpressionError, KernelError
-from sobolev_novelty.expression import Expression, Token
-from sobolev_novelty.operators import OPCODES
 
 IntArray = npt.NDArray[np.int32]
 OffsetArray = npt.NDArray[np.int64]

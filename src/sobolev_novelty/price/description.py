@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.score import EXACT_NMSE, nmse
 from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_squares, misfit_nats
 from sobolev_novelty.price.noise import Noise, weights_of
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import form_nats, structure_nats
-from sobolev_novelty.scoring import EXACT_NMSE, nmse
 
 
 @dataclass(frozen=True, slots=True)

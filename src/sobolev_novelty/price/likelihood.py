@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.scoring import EXACT_NMSE
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.score import EXACT_NMSE
 
 
 @dataclass(frozen=True, slots=True, eq=False)

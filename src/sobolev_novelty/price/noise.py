@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.digits import number_text
+from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ParameterError
 
 #: Kinds by name, with the power of the value that the standard deviation goes with; that of ``power`` is found.

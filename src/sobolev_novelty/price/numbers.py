@@ -6,7 +6,7 @@ import math
 from functools import lru_cache
 
 from sobolev_novelty.algebra.numbers import simple_nats
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
 
 #: Whole numbers below this are part of a form, as exponents are; all others were found.
 SMALL = 10.0
@@ -21,7 +21,7 @@ def n_numbers(expression: Expression) -> int:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> n_numbers(parse("364.5*n**2/(n**2 - 4)"))
     1
     """
@@ -33,7 +33,7 @@ def interpolates(expression: Expression, n_rows: int) -> bool:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> line = parse("1.5*x + 0.25")
     >>> interpolates(line, 2), interpolates(line, 3)
     (True, False)
@@ -47,7 +47,7 @@ def n_free_numbers(expression: Expression) -> int:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> n_free_numbers(parse("0.5*x + 0.1234"))
     1
     """
@@ -86,7 +86,7 @@ def numbers_nats(expression: Expression, n_rows: float) -> float:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> [round(numbers_nats(parse(text), 100), 1) for text in ("2*x", "0.5*x", "0.51234*x")]
     [0.0, 0.7, 2.3]
     """

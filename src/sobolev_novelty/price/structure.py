@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
 
 #: What a form chooses from at every second node, an operator, and at the others beside one of the inputs: in the 133
 #: laws of the white box the operators have an entropy of 1.81 nats, as six equally frequent ones, and constants and
@@ -37,7 +37,7 @@ def structure_nats(expression: Expression, n_inputs: int, complexity: int | None
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> round(structure_nats(parse("tanh(x0)"), 1) - structure_nats(parse("exp(x0)"), 1), 1)
     3.0
     """

@@ -10,27 +10,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sobolev_novelty.batch import novelties
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.digits import number_text
+from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.expression import Expression, short_text
+from sobolev_novelty.core.geometry import Status
+from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.score import base_score, choice_rank, nmse
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.expression import Expression, short_text
-from sobolev_novelty.geometry import Status
+from sobolev_novelty.metric.batch import novelties
 from sobolev_novelty.price.description import Description, Table, quick_nats_of
 from sobolev_novelty.price.likelihood import Replicates
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
 from sobolev_novelty.price.numbers import free_nats, n_free_numbers, n_numbers
-from sobolev_novelty.projection import TAU_ID
-from sobolev_novelty.scoring import base_score, choice_rank, nmse
 from sobolev_novelty.search.choose.criteria import Finding, findings
 from sobolev_novelty.search.choose.held_out import cross_validated
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.choose.shorter import shorter_fits
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
 from sobolev_novelty.search.choose.weighted import found_power, refitted
-from sobolev_novelty.search.engine import Deadline
-from sobolev_novelty.search.loss import Rating
-from sobolev_novelty.search.loss_fit import refined
+from sobolev_novelty.search.contract.engine import Deadline
+from sobolev_novelty.search.fit.loss import Rating
+from sobolev_novelty.search.fit.loss_fit import refined
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression, short_text
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.core.expression import Expression, short_text
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.report.resolution.turning_points import wave_turns
 from sobolev_novelty.search.choose.rows import Rows
-from sobolev_novelty.turning_points import wave_turns
 
 #: Nats of behaviour that no row shows: of true laws on their own tables 13 of 746 have it (613 everyday tables and the
 #: 133 laws of the white box), and ln(746/13) = 4.05.

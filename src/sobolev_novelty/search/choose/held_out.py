@@ -8,13 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.choose.rows import Rows
-from sobolev_novelty.search.fits import FIT_ITERATIONS, Fitter
-from sobolev_novelty.search.forms import split_form
-from sobolev_novelty.search.loss import Rating
-from sobolev_novelty.search.loss_fit import predictions, refined
+from sobolev_novelty.search.fit.fits import FIT_ITERATIONS, Fitter
+from sobolev_novelty.search.fit.forms import split_form
+from sobolev_novelty.search.fit.loss import Rating
+from sobolev_novelty.search.fit.loss_fit import predictions, refined
 
 #: Folds of a cross-validation.
 N_FOLDS = 5

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.choose.weighted import fitted
 

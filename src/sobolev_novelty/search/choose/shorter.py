@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.choose.weighted import fitted
-from sobolev_novelty.search.forms import shortened
+from sobolev_novelty.search.fit.forms import shortened
 
 #: Forms longer than this are not shortened: there are too many of them.
 MAX_NODES = 60
@@ -19,7 +19,7 @@ def shorter_forms(expression: Expression) -> list[Expression]:
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> [str(e) for e in shorter_forms(parse("x0*exp(x1)"))]
     ['x0', 'exp(x1)', 'x0*x1', '1.5*exp(x1)', 'x0*exp(1.5)']
     """

@@ -24,14 +24,14 @@ import numpy as np
 from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.numbers import simple_numbers
 from sobolev_novelty.algebra.waves import with_plain_waves
-from sobolev_novelty.constants import Parametrised, parametrised
-from sobolev_novelty.data import FloatArray
-from sobolev_novelty.expression import Expression
-from sobolev_novelty.operators import Operator
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.price.numbers import precision_nats
 from sobolev_novelty.price.structure import form_nats
-from sobolev_novelty.profiles import BoolArray, Estimate, Model, best_fit, refit
-from sobolev_novelty.search.engine import Deadline
+from sobolev_novelty.report.intervals.constants import Parametrised, parametrised
+from sobolev_novelty.report.intervals.profiles import BoolArray, Estimate, Model, best_fit, refit
+from sobolev_novelty.search.contract.engine import Deadline
 
 #: Nats by which a simple number must shorten the description.
 CLEAR_GAIN = 1.0
@@ -86,7 +86,7 @@ def with_simple_constants(
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(1.0, 3.0, (400, 2))
     >>> y = 0.5 * X[:, 0] * (1.0 + np.cos(X[:, 1])) + 0.737 + rng.normal(0.0, 0.02, 400)

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.data import FloatArray
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.expression import Expression
 from sobolev_novelty.price.description import Table
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.search.choose.rows import Rows
-from sobolev_novelty.search.fits import FIT_ITERATIONS, Fitter
-from sobolev_novelty.search.forms import split_form
+from sobolev_novelty.search.fit.fits import FIT_ITERATIONS, Fitter
+from sobolev_novelty.search.fit.forms import split_form
 
 #: Fits whose weights follow the equation, at most.
 N_REWEIGHTED = 3
@@ -39,7 +39,7 @@ def refitted(expression: Expression, rows: Rows, table: Table, noise: Noise) -> 
 
     Examples
     --------
-    >>> from sobolev_novelty.parsing import parse
+    >>> from sobolev_novelty.language.parsing import parse
     >>> x = np.geomspace(1.0, 1000.0, 40)
     >>> y = x**2 * (1.0 + 0.01 * np.cos(7.0 * np.arange(40)))
     >>> rows = Rows(x[:, None], y, None, ("x0",))

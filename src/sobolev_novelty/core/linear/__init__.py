@@ -1,0 +1,1 @@
+"""Linear algebra of signatures: projections, least squares, tangents."""

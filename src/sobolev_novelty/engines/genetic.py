@@ -1,0 +1,373 @@
+"""Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
+
+A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
+(crossover and mutation of parents chosen by tournaments on R_base, or from the best of each complexity), a batch of
+structural forms (:mod:`~sobolev_novelty.search.propose.structure`), shorter spellings of the best and their relatives.
+None of these use the signal, and so they are the plain backbone's too.
+
+With guidance a child whose terms are not all distinct (ν > τ among themselves, on a few rows, without a look at the
+target) is bred again before anything is fitted, once. Every third generation the best expressions are
+also tried without their weakest low-novelty term.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sobolev_novelty.algebra.factoring import factored
+from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
+from sobolev_novelty.algebra.writing import respelled
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.parameters import COUNT, FLAG, SHARE, declared, whole
+from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
+from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.metric.batch import novelties
+from sobolev_novelty.metric.guidance import without_weakest
+from sobolev_novelty.search.contract.engine import (
+    GUIDANCE,
+    Candidate,
+    Deadline,
+    Engine,
+    Guidance,
+    Problem,
+    SobolevGuidance,
+    State,
+)
+from sobolev_novelty.search.fit.forms import shortened, shorter_spellings, split_form
+from sobolev_novelty.search.loop.front import distinct, layers
+from sobolev_novelty.search.propose.linearised import linearised
+from sobolev_novelty.search.propose.relatives import relatives
+from sobolev_novelty.search.propose.screening import SCREEN_ROWS, lowest_novelties
+from sobolev_novelty.search.propose.structure.proposals import is_doubtful, structural_forms
+
+#: Rows on which terms are compared.
+COMPARED_ROWS = 200
+#: Best expressions that are tried without their weakest term.
+N_PRUNED = 4
+#: Best expressions for which shorter spellings are sought.
+N_REWRITTEN = 5
+#: Best expressions by description whose relatives are tried.
+N_RELATED = 4
+MAX_RELATED = 30
+#: Best of each complexity that are parents as well.
+N_LAYERS = 2
+#: Terms of a best expression smaller than this share of the largest are tried without.
+NEGLIGIBLE = 1e-7
+MAX_THINNED_TERMS = 20
+#: Where the target may be nothing but noise, this many batches of structural forms have a turn in each generation, the
+#: later ones in every third: the most promising come first.
+N_FIRST_BATCHES = 100
+
+
+@dataclass(slots=True)
+class StructuralForms:
+    """The batches of structural forms.
+
+    A copy or a pickle starts over and skips what was handed out, so the state stays plain data.
+    """
+
+    problem: Problem
+    seed: int
+    n_taken: int = 0
+    is_exhausted: bool = False
+    _batches: Iterator[list[Expression]] | None = None
+    _worker: ThreadPoolExecutor | None = None
+    _under_way: Future[list[Expression] | None] | None = None
+
+    def next(self, deadline: Deadline | None = None) -> list[Expression]:
+        """The next batch; empty when there is nothing more, or when the time is over before it is ready.
+
+        A batch cannot be interrupted and may take a second on a busy machine: with a deadline a thread works on it, and
+        what comes too late is handed out by a search that goes on from here.
+        """
+        if self._batches is None:
+            self._batches = structural_forms(self.problem, np.random.default_rng(self.seed))
+            for _ in range(self.n_taken):
+                next(self._batches, None)
+        if self.is_exhausted:
+            return []
+        if deadline is None or deadline.remaining == math.inf:
+            batch = next(self._batches, None) if self._under_way is None else self._under_way.result()
+        else:
+            self._worker = self._worker or ThreadPoolExecutor(1, "structural forms")
+            self._under_way = self._under_way or self._worker.submit(next, self._batches, None)
+            try:
+                batch = self._under_way.result(deadline.remaining)
+            except TimeoutError:
+                return []
+        self._under_way = None
+        self.is_exhausted = batch is None
+        self.n_taken += 1
+        return batch or []
+
+    def __getstate__(self) -> tuple[Problem, int, int, bool]:
+        return self.problem, self.seed, self.n_taken, self.is_exhausted
+
+    def __setstate__(self, state: tuple[Problem, int, int, bool]) -> None:
+        self.problem, self.seed, self.n_taken, self.is_exhausted = state
+        self._batches = self._worker = self._under_way = None
+
+
+@dataclass(slots=True)
+class Signal:
+    """What guidance remembers."""
+
+    guidance: SobolevGuidance
+    diagnosed: set[Expression] = field(default_factory=set)
+
+
+@dataclass(slots=True)
+class GeneticState(State):
+    """The population, the rows on which terms are compared, and what comes beside offspring.
+
+    ``population`` has the best scores, ``accurate`` the best of each complexity; both are parents.
+    """
+
+    problem: Problem
+    vocabulary: Vocabulary
+    compared: Sample
+    screened: Sample
+    structural: StructuralForms | None
+    structure_may_wait: bool
+    signal: Signal | None
+    population: list[Candidate] = field(default_factory=list)
+    accurate: list[Candidate] = field(default_factory=list)
+    rewritten: set[Expression] = field(default_factory=set)
+    related: set[Expression] = field(default_factory=set)
+    genomes: dict[Expression, Genome] = field(default_factory=dict)
+    generation: int = 0
+
+    def forget_errors(self) -> None:
+        """The population comes back fitted to other rows."""
+        self.population, self.accurate = [], []
+        self.rewritten.clear()
+        self.related.clear()
+
+
+@declared(
+    population_size=whole(2),
+    n_offspring=COUNT,
+    tournament_size=COUNT,
+    crossover=SHARE,
+    max_term_size=COUNT,
+    structural=FLAG,
+    guidance=GUIDANCE,
+)
+class Genetic(Engine[GeneticState]):
+    """Genetic programming on sums of terms.
+
+    Parameters
+    ----------
+    population_size : int
+        Half as many candidates are kept from one generation to the next by their score, beside the two best of each
+        complexity.
+    n_offspring : int
+        Crossovers and mutations proposed in each generation.
+    tournament_size : int
+        Candidates among which a parent is the best.
+    crossover : float
+        Share of the offspring that has two parents.
+    max_terms, max_term_size : int
+        Limits of a genome.
+    structural : bool
+        Whether structural forms are proposed as well.
+    guidance : {"default"}, SobolevGuidance or None
+        By default what ``novelty=`` of the regressor says; None for none.
+
+    Examples
+    --------
+    >>> Genetic(population_size=100).guidance
+    'default'
+    """
+
+    has_islands = True
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 200,
+        n_offspring: int = 120,
+        tournament_size: int = 5,
+        crossover: float = 0.4,
+        max_terms: int = 6,
+        max_term_size: int = 25,
+        structural: bool = True,
+        guidance: Guidance = "default",
+    ) -> None:
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.tournament_size = tournament_size
+        self.crossover = crossover
+        self.max_terms = max_terms
+        self.max_term_size = max_term_size
+        self.structural = structural
+        self.guidance = guidance
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> GeneticState:
+        """The state before the first round."""
+        sample = problem.sample
+        rows = np.sort(rng.permutation(sample.n_samples)[:COMPARED_ROWS])
+        own = int(rng.integers(2**31))
+        # Islands share structural forms out, so they must look at the same rows.
+        seed = own if problem.island.seed is None else problem.island.seed
+        return GeneticState(
+            problem=problem,
+            vocabulary=Vocabulary.of(
+                sample.names, _variable_weights(problem), problem.drawn_operators, self.max_terms, self.max_term_size
+            ),
+            structural=StructuralForms(problem, seed) if self.structural else None,
+            structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
+            signal=None if self.signal is None else Signal(self.signal),
+            compared=sample.rows(rows),
+            screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
+        )
+
+    def propose(self, state: GeneticState, rng: np.random.Generator) -> list[Expression]:
+        """Forms to be fitted next."""
+        forms: list[Expression] = []
+        if state.structural is not None and self._is_turn_of_structure(state):
+            forms += state.structural.next(state.problem.deadline)
+        forms += self._rewritten(state) + self._related(state)
+        forms += [as_form(genome) for genome in self._offspring(state, rng)]
+        if state.signal is not None and self._is_turn_of_guidance(state):
+            forms += self._pruned(state, state.signal)
+        limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
+        spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
+        return [form for form in spelled if form is not None and form.complexity <= limit]
+
+    def observe(self, state: GeneticState, scored: list[Candidate]) -> GeneticState:
+        """Take the scored candidates of the last round into account."""
+        pool = {c.expression: c for c in [*state.population, *state.accurate, *scored] if math.isfinite(c.nmse)}
+        # Exact ones first, as in the final choice: a short approximation may have the larger score. Sorting is stable:
+        # of equals the one found first stays in front.
+        ranked = sorted(pool.values(), key=lambda c: (*c.rank, -c.complexity), reverse=True)
+        state.population = distinct(ranked, self.population_size // 2)
+        state.accurate = layers(pool.values(), N_LAYERS)
+        kept = {c.expression for c in [*state.population, *state.accurate]}
+        state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
+        state.generation += 1
+        return state
+
+    def _is_turn_of_structure(self, state: GeneticState) -> bool:
+        """Always while the first batches come; then in every third generation where the target may be noise.
+
+        How evolution fares does not enter: with guidance it fares better, and laws would be missed for it.
+        """
+        if state.structural is None or state.structural.is_exhausted:
+            return False
+        is_early = state.structural.n_taken < N_FIRST_BATCHES
+        return is_early or not state.structure_may_wait or state.generation % 3 == 0
+
+    def _is_turn_of_guidance(self, state: GeneticState) -> bool:
+        """Every third generation: the best change slowly, and the signal must not take the time of the search."""
+        return state.generation % 3 == 0
+
+    def _pruned(self, state: GeneticState, signal: Signal) -> list[Expression]:
+        """The best expressions without their weakest low-novelty term, for the loop to refit; each tried once."""
+        best = dict.fromkeys(candidate.expression for candidate in state.population[:N_PRUNED])
+        fresh = [expression for expression in best if expression not in signal.diagnosed]
+        signal.diagnosed.update(fresh)
+        state.n_novelty_calls += len(fresh)
+        found = novelties(fresh, state.compared, order=signal.guidance.order)
+        shorter = (without_weakest(own, signal.guidance.tau) for own in found)
+        return [form for form in shorter if form is not None]
+
+    def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
+        if not state.population:
+            return [random_genome(state.vocabulary, rng) for _ in range(self.population_size)]
+        # While structural forms come, they get most of the time.
+        n = self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring
+        if state.signal is None:
+            return [self._child(state, rng) for _ in range(n)]
+        guidance = state.signal.guidance
+        qualified: list[Genome] = []
+        others: list[Genome] = []
+        for _ in range(guidance.n_bred):
+            children = [self._child(state, rng) for _ in range(n - len(qualified))]
+            state.n_novelty_calls += len(children)
+            lowest = lowest_novelties(children, state.screened, guidance.geometry)
+            for child, nu in zip(children, lowest.tolist(), strict=True):
+                (qualified if nu > guidance.tau else others).append(child)
+        return (qualified + others)[:n]
+
+    def _child(self, state: GeneticState, rng: np.random.Generator) -> Genome:
+        vocabulary = state.vocabulary
+        child = self._parent(state, rng)
+        if rng.random() < self.crossover:
+            child = crossed(child, self._parent(state, rng), vocabulary, rng)
+        else:
+            for _ in range(1 + int(rng.random() < 0.3)):
+                child = mutated(child, vocabulary, rng)
+        # Where children outgrow the limits, fresh blood keeps the search going.
+        return checked(child, vocabulary) or random_genome(vocabulary, rng)
+
+    def _parent(self, state: GeneticState, rng: np.random.Generator) -> Genome:
+        """The best of a random few; the population is sorted, so the smallest index."""
+        if rng.random() < 0.5:
+            return _genome(state, state.accurate[int(rng.integers(len(state.accurate)))])
+        best = min(rng.integers(0, len(state.population), self.tournament_size).tolist())
+        return _genome(state, state.population[best])
+
+    def _rewritten(self, state: GeneticState) -> list[Expression]:
+        """Shorter spellings of the best, each tried once: factored, divided out, without parts that are only rounding.
+
+        The very best in each generation, some more in every third: most of them are overtaken before it would matter.
+        """
+        best = state.population[: N_REWRITTEN if state.generation % 3 == 0 else 1]
+        fresh = [c.expression for c in best if c.expression not in state.rewritten]
+        state.rewritten.update(fresh)
+        forms = []
+        for old in (e for e in fresh if e.complexity <= 80):
+            thinned = _thinned(old, state.compared)
+            forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
+            forms += linearised(old, state.compared)
+        return forms
+
+    def _related(self, state: GeneticState) -> list[Expression]:
+        """The best by description with an operator less, and what they may have been meant as.
+
+        Each is tried once, every third generation. A law with a wave of noise beside it stays what it is until somebody
+        takes the wave away.
+        """
+        if state.generation % 3:
+            return []
+        n, d = len(state.problem.y), len(state.problem.sample.names)
+        best = sorted(state.accurate, key=lambda c: c.nats(n, d))[:N_RELATED]
+        fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
+        state.related.update(fresh)
+        return [form for expression in fresh for form in (*shortened(expression), *relatives(expression))]
+
+
+def _thinned(expression: Expression, sample: Sample) -> Expression:
+    """The expression distributed, without the terms whose size on the sample is rounding, and factored again."""
+    terms = additive_terms(expression, max_terms=MAX_THINNED_TERMS).terms
+    if not 1 < len(terms) <= MAX_THINNED_TERMS:
+        return expression
+    values = derivatives([term.expression for term in terms], sample, 0)[:, 0]
+    with np.errstate(all="ignore"):
+        sizes = np.nan_to_num(np.abs([term.coefficient for term in terms]) * np.sqrt(np.mean(values**2, axis=1)))
+    kept = [term for term, size in zip(terms, sizes, strict=True) if size > NEGLIGIBLE * sizes.max()]
+    return factored(sum_of_terms(kept)) if kept else expression
+
+
+def _genome(state: GeneticState, candidate: Candidate) -> Genome:
+    """The terms of a candidate, split once."""
+    genome = state.genomes.get(candidate.expression)
+    if genome is None:
+        genome = state.genomes[candidate.expression] = split_form(candidate.expression).terms
+    return genome
+
+
+def _variable_weights(problem: Problem) -> Sequence[float]:
+    """Variables that go with the target are drawn more often; none is ever left out."""
+    ranks = np.argsort(np.argsort(problem.sample.X, axis=1), axis=1).astype(float)
+    target = np.argsort(np.argsort(problem.y)).astype(float)
+    with np.errstate(all="ignore"):
+        correlation = np.nan_to_num(np.abs(np.corrcoef(np.vstack([ranks, target]))[-1, :-1]))
+    return [float(0.3 + c) for c in correlation]

@@ -1,0 +1,72 @@
+"""The search tree: a node is a set of terms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from sobolev_novelty.core.expression import Expression
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """An additive model in the tree.
+
+    Parameters
+    ----------
+    terms : tuple of Expression
+        In the variables of the search, inner constants fitted, the constant offset not among them.
+    r2, score : float
+        On the validation part; the score is R_base of it.
+    visits, n_expansions : int
+        Times the node was passed, and times terms were asked for.
+    total, best : float
+        Sum and maximum of the scores below.
+    """
+
+    terms: tuple[Expression, ...] = ()
+    r2: float = 0.0
+    score: float = 0.0
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    visits: int = 0
+    n_expansions: int = 0
+    total: float = 0.0
+    best: float = 0.0
+
+    @property
+    def value(self) -> float:
+        """Half the mean, half the best of the scores below."""
+        return 0.5 * self.total / max(self.visits, 1) + 0.5 * self.best
+
+    def child(self, terms: tuple[Expression, ...]) -> Node:
+        """The child with these terms, a new one where there is none."""
+        members = frozenset(terms)
+        for known in self.children:
+            if frozenset(known.terms) == members:
+                return known
+        self.children.append(Node(terms, parent=self))
+        return self.children[-1]
+
+
+def select(root: Node, *, exploration: float, widening: float) -> Node:
+    """The node to expand: down by the upper confidence bound until one has fewer expansions than its visits earn it.
+
+    Visits are counted at once, so that several selections of one round spread out.
+    """
+    node = root
+    while True:
+        node.visits += 1
+        if not node.children or node.n_expansions < widening * math.sqrt(node.visits):
+            node.n_expansions += 1
+            return node
+        bound = exploration * math.sqrt(math.log(node.visits + 1.0))
+        node = max(node.children, key=lambda child: child.value + bound / math.sqrt(child.visits + 1e-9))
+
+
+def backpropagate(node: Node | None, score: float) -> None:
+    """Hand a score up to the root."""
+    while node is not None:
+        node.total += score
+        node.best = max(node.best, score)
+        node = node.parent

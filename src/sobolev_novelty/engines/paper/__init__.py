@@ -1,0 +1,1 @@
+"""The paper's own engines: genetic programming and tree search."""

@@ -1,0 +1,1 @@
+"""What re-makes the paper and measures: nothing outside imports it."""

@@ -1,0 +1,1 @@
+"""Tasks and suites of the benchmarks."""

@@ -1,0 +1,1 @@
+"""Experiments: jobs, processes, stores, methods."""

@@ -1,0 +1,1 @@
+"""Networks trained on filtered corpora, and what they are worth."""

@@ -1,0 +1,1 @@
+"""Terms of a closure: data, tensors, selection."""

@@ -1,0 +1,265 @@
+"""Monte Carlo tree search over sets of tensor terms, plain or Sobolev-guided (Appendix D.2 with tensor targets).
+
+A node is a set of terms, a move adds one term of the dictionary, a playout adds random terms up to the limit. Every set
+that a playout passes is a complete candidate: its coefficients are fitted jointly and it is scored with the
+accuracy–complexity score that all engines share. With guidance, each round's pool is reranked by R_SN, one weak term of
+the best candidate may be deleted, and R_SN is what travels up the tree; the rule that selects nodes is the same.
+
+The novelty of a term is taken against the other terms of its channel. In a plane flow T1, T2 and T3 are orthogonal at
+every sample (up to the discrete divergence), so this *is* the novelty against all other terms.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sobolev_novelty.core.linear.projection import residuals_of_factor
+from sobolev_novelty.core.progress import OnProgress, Step, silent
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.score import base_score
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.lab.turbulence.selecting.closures import Closure
+from sobolev_novelty.lab.turbulence.selecting.tensors import N_CHANNELS
+from sobolev_novelty.lab.turbulence.solving.problem import ClosureProblem, Fit
+from sobolev_novelty.metric.batch import novelty_penalty
+from sobolev_novelty.metric.guidance import weakest_term
+from sobolev_novelty.search.contract.engine import SobolevGuidance
+
+TermSet = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSearch:
+    """Options of a search.
+
+    Parameters
+    ----------
+    n_rounds : int
+        Rounds of selection, expansion, playouts and backpropagation.
+    n_playouts : int
+        Playouts per round.
+    max_terms : int
+        Terms of the largest candidate.
+    exploration : float
+        Weight of the exploration term in the node-selection rule.
+    widening : float
+        A node visited n times has at most ``widening``·√n children.
+    parsimony : float
+        Price of one node of the coefficient functions in the score.
+    guidance : SobolevGuidance, optional
+        None gives the plain search.
+    """
+
+    n_rounds: int = 2000
+    n_playouts: int = 4
+    max_terms: int = 12
+    exploration: float = 0.05
+    widening: float = 2.0
+    parsimony: float = 0.9999
+    guidance: SobolevGuidance | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("n_rounds", "n_playouts", "max_terms"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
+        if not 0 < self.parsimony <= 1:
+            raise ParameterError(f"'parsimony' must lie in (0, 1]. Got {self.parsimony}.")
+
+    @property
+    def name(self) -> str:
+        """Short name, used in tables."""
+        return "mcts" if self.guidance is None else "sn-mcts"
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredSet:
+    """A candidate: its terms, fit and scores; ``guided`` equals ``score`` without guidance."""
+
+    terms: TermSet
+    fit: Fit
+    score: float
+    guided: float
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSearchResult:
+    """The best candidate, its closure, and the best score after each round."""
+
+    closure: Closure
+    indices: list[int]
+    best: ScoredSet
+    history: tuple[float, ...]
+
+
+@dataclass(slots=True)
+class _Node:
+    terms: TermSet
+    n_visits: int = 0
+    best: float = -np.inf
+    children: dict[int, _Node] = field(default_factory=dict)
+
+
+class _Evaluator:
+    """Fits and scores term sets, each once."""
+
+    def __init__(self, problem: ClosureProblem, options: TreeSearch) -> None:
+        self.problem = problem
+        self.options = options
+        self.seen: dict[TermSet, tuple[Fit, float]] = {}
+        self.penalties: dict[TermSet, float] = {}
+        self.node_counts = [term.complexity for term in problem.terms]
+
+    def base(self, terms: TermSet) -> tuple[Fit, float]:
+        """Joint fit and R_base; a coefficient, its product and the sum cost two nodes per term."""
+        if terms not in self.seen:
+            fit = self.problem.fit(sorted(terms))
+            complexity = sum(self.node_counts[i] + 2 for i in terms)
+            error = fit.mse / self.problem.variance
+            score = base_score(error, complexity, np.inf, parsimony=self.options.parsimony)
+            self.seen[terms] = (fit, score)
+        return self.seen[terms]
+
+    def novelties(self, terms: TermSet) -> tuple[list[int], FloatArray, FloatArray]:
+        """Terms sorted, their novelties and signature lengths."""
+        order = sorted(terms)
+        nu, length = np.ones(len(order)), np.ones(len(order))
+        channels = np.array([self.problem.terms[i].channel for i in order])
+        for channel in np.unique(channels):
+            mine = np.flatnonzero(channels == channel)
+            columns = self.problem.channel_signatures(int(channel), [order[int(m)] for m in mine])
+            found = residuals_of_factor(columns)
+            nu[mine], length[mine] = found.nu, found.lengths
+        return order, nu, length
+
+    def scored(self, terms: TermSet) -> ScoredSet:
+        """A candidate with R_base and, under guidance, R_SN (Eq. D.1)."""
+        fit, score = self.base(terms)
+        guidance = self.options.guidance
+        if guidance is None:
+            return ScoredSet(terms, fit, score, score)
+        if terms not in self.penalties:
+            self.penalties[terms] = guidance.weight * novelty_penalty(self.novelties(terms)[1], guidance.tau)
+        return ScoredSet(terms, fit, score, score - self.penalties[terms])
+
+    def slimmer(self, candidate: ScoredSet) -> TermSet | None:
+        """The candidate without its weakest low-novelty term, where R_base does not fall (Appendix D.2)."""
+        assert self.options.guidance is not None
+        order, nu, length = self.novelties(candidate.terms)
+        contribution = np.abs(candidate.fit.coefficients) * nu * length
+        weakest = weakest_term(nu, contribution, self.options.guidance.tau)
+        if weakest is None:
+            return None
+        rest = candidate.terms - {order[weakest]}
+        return rest if self.base(rest)[1] >= candidate.score else None
+
+
+def tree_search(
+    problem: ClosureProblem,
+    options: TreeSearch,
+    rng: np.random.Generator,
+    on_progress: OnProgress = silent,
+) -> TreeSearchResult:
+    """Search for the term set with the best score.
+
+    Parameters
+    ----------
+    on_progress : callable
+        Called after each round.
+    """
+    evaluator = _Evaluator(problem, options)
+    by_shape = _moves(problem)
+    root = _Node(frozenset())
+    champion: ScoredSet | None = None
+    history = []
+    for round_number in range(1, options.n_rounds + 1):
+        path = _descend(root, options, by_shape, rng)
+        pool = {node.terms for node in path[-1:] if node.terms}
+        for _ in range(options.n_playouts):
+            pool |= _playout(path[-1].terms, options.max_terms, by_shape, rng)
+        best = _best_of(pool, evaluator)
+        for node in path:
+            node.n_visits += 1
+            node.best = max(node.best, best.guided)
+        if champion is None or best.guided > champion.guided:
+            champion = best
+        history.append(champion.guided)
+        on_progress(Step(round_number, options.n_rounds, f"best score {champion.guided:.4f}"))
+    assert champion is not None
+    indices = sorted(champion.terms)
+    closure = problem.closure(indices, options.name)
+    return TreeSearchResult(closure, indices, champion, tuple(history))
+
+
+def _best_of(pool: set[TermSet], evaluator: _Evaluator) -> ScoredSet:
+    """Evaluate a pool; under guidance keep the best by R_base, rerank, try one deletion, rerank again."""
+    by_score = sorted(pool, key=lambda terms: (-evaluator.base(terms)[1], sorted(terms)))
+    guidance = evaluator.options.guidance
+    if guidance is None:
+        return evaluator.scored(by_score[0])
+    kept: list[ScoredSet] = []
+    for terms in by_score[: guidance.pool_size]:
+        # The penalty is never negative: what follows in this order cannot win any more.
+        if kept and evaluator.base(terms)[1] <= max(candidate.guided for candidate in kept):
+            break
+        kept.append(evaluator.scored(terms))
+    top = max(kept, key=lambda candidate: candidate.guided)
+    slim = evaluator.slimmer(top)
+    if slim is not None:
+        kept.append(evaluator.scored(slim))
+    return max(kept, key=lambda candidate: candidate.guided)
+
+
+def _moves(problem: ClosureProblem) -> list[list[list[int]]]:
+    """Dictionary positions by channel and degree: a random move draws channel, degree and monomial in this order."""
+    top = max(term.degree for term in problem.terms)
+    table: list[list[list[int]]] = [[[] for _ in range(top + 1)] for _ in range(N_CHANNELS)]
+    for index, term in enumerate(problem.terms):
+        table[term.channel][term.degree].append(index)
+    return [[degree for degree in channel if degree] for channel in table if any(channel)]
+
+
+def _random_move(terms: TermSet, moves: list[list[list[int]]], rng: np.random.Generator) -> int:
+    for _ in range(20):
+        channel = moves[rng.integers(len(moves))]
+        degree = channel[rng.integers(len(channel))]
+        index = degree[rng.integers(len(degree))]
+        if index not in terms:
+            return index
+    free = [i for channel in moves for degree in channel for i in degree if i not in terms]
+    return free[rng.integers(len(free))]
+
+
+def _descend(root: _Node, options: TreeSearch, moves: list[list[list[int]]], rng: np.random.Generator) -> list[_Node]:
+    """Path to a node that may still grow, with one new child at its end."""
+    path = [root]
+    while len(path[-1].terms) < options.max_terms:
+        node = path[-1]
+        if len(node.children) <= options.widening * np.sqrt(node.n_visits):
+            move = _random_move(node.terms, moves, rng)
+            if move not in node.children:
+                node.children[move] = _Node(node.terms | {move})
+                path.append(node.children[move])
+                return path
+        path.append(max(node.children.values(), key=lambda child: _upper_bound(child, node.n_visits, options)))
+    return path
+
+
+def _upper_bound(child: _Node, n_parent: int, options: TreeSearch) -> float:
+    if child.n_visits == 0:
+        return np.inf
+    return child.best + options.exploration * float(np.sqrt(np.log(max(n_parent, 2)) / child.n_visits))
+
+
+def _playout(start: TermSet, max_terms: int, moves: list[list[list[int]]], rng: np.random.Generator) -> set[TermSet]:
+    """All sets passed while random terms are added up to a random size."""
+    if len(start) >= max_terms:
+        return {start}
+    size = int(rng.integers(len(start) + 1, max_terms + 1))
+    passed: set[TermSet] = set()
+    terms = start
+    while len(terms) < size:
+        terms = terms | {_random_move(terms, moves, rng)}
+        passed.add(terms)
+    return passed

@@ -1,0 +1,1 @@
+"""Flows: meshes, the momentum equation, our solver and OpenFOAM."""

@@ -1,0 +1,1 @@
+"""Studies of closures: runs, stores, tables, figures."""

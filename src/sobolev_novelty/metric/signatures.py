@@ -1,0 +1,101 @@
+r"""Terms, X -> signatures (Eq. 1), from expressions or from numbers; ``core.geometry`` has the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
+from sobolev_novelty.core.linear.tangent import frame_of
+from sobolev_novelty.core.sample import FloatArray, Sample, numeric_array
+from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.kernels.evaluate import derivatives, is_far, on_own_inputs, standardized_derivatives
+
+
+def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY) -> Signatures:
+    """Signatures of the terms of one candidate (Eq. 1, up to the common factor 1/σ_s).
+
+    Parameters
+    ----------
+    expressions : sequence of Expression
+        The terms φ_i, without coefficients. Of many inputs, those that no term uses are left out of ``Psi``: their
+        blocks are zero.
+    """
+    if geometry.is_along_data and geometry.order:
+        return _along_data(expressions, sample, geometry)
+    own = on_own_inputs(expressions, sample)
+    scales = geometry.scales(own)
+    if is_far(scales):
+        rows = standardized_derivatives(expressions, own, scales, geometry.order)
+        scales = np.ones(own.n_features)
+    else:
+        rows = derivatives(expressions, own, geometry.order)
+    factors = geometry.block_factors(scales, sample.n_features)
+    return stacked(rows, factors, is_free=geometry.is_free)
+
+
+def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geometry) -> Signatures:
+    """Values, and slopes along the directions of the data; rows without a direction are not used."""
+    frame = frame_of(sample, geometry.coordinates)
+    own = on_own_inputs(expressions, sample)
+    rows = standardized_derivatives(expressions, own, own.scales())
+    with np.errstate(over="ignore", invalid="ignore"):
+        along = frame.along(rows[:, 1:], sample.places(own.names))
+    found = np.full((len(rows), 1 + along.shape[1], sample.n_samples), np.nan)
+    found[:, 0] = rows[:, 0]
+    found[:, 1:, frame.rows] = along
+    slope = geometry.weights[1] / max(frame.dimension, 1)
+    factors = np.sqrt([geometry.weights[0], *[slope] * along.shape[1]])
+    return stacked(found, factors, is_free=geometry.is_free)
+
+
+def signatures_of_arrays(
+    values: Any, gradients: Any = None, *, scales: Any = None, geometry: Geometry | None = None
+) -> Signatures:
+    """Signatures of terms given as numbers instead of expressions.
+
+    Parameters
+    ----------
+    values : array of shape (n_terms, n_samples) or (n_terms, n_samples, ...)
+        Trailing axes are components of vector- or tensor-valued terms.
+    gradients : array of shape (n_terms, n_features, n_samples, ...), optional
+        Without it the signature has values only (order 0).
+    scales : array of shape (n_features,), optional
+        Factor of each derivative, for example the inputs' standard deviations; 1 by default.
+    """
+    phi = _float_array(values, "values", at_least=2)
+    if gradients is None:
+        rows = phi[:, None]
+        geometry = Geometry(order=0) if geometry is None else geometry
+        d = 1
+    else:
+        grad = _float_array(gradients, "gradients", at_least=3)
+        if grad.shape[:1] + grad.shape[2:] != phi.shape:
+            raise DataError(
+                "'gradients' must have the shape of 'values' with a feature axis after the first: "
+                f"({phi.shape[0]}, n_features, {', '.join(map(str, phi.shape[1:]))}). Got {grad.shape}."
+            )
+        rows = np.concatenate([phi[:, None], grad], axis=1)
+        geometry = Geometry() if geometry is None else geometry
+        d = grad.shape[1]
+    factor = np.ones(d) if scales is None else numeric_array(scales, "scales")
+    if factor.shape != (d,):
+        raise DataError(f"'scales' must have one entry per feature, shape ({d},). Got shape {factor.shape}.")
+    if not (np.isfinite(factor) & (factor >= 0.0)).all():
+        raise DataError(f"'scales' must be finite and not negative. Got {factor.tolist()}.")
+    if geometry.order > 1 or (geometry.order == 1) != (gradients is not None):
+        raise ParameterError(
+            f"'geometry' has order {geometry.order}, but the arrays hold "
+            f"{'values and gradients: give order 1' if gradients is not None else 'values only: give order 0'}."
+        )
+    return stacked(rows, geometry.block_factors(factor), is_free=geometry.is_free)
+
+
+def _float_array(source: Any, name: str, *, at_least: int) -> FloatArray:
+    array = numeric_array(source, name)
+    if array.ndim < at_least:
+        raise DataError(f"'{name}' needs at least {at_least} dimensions, terms first. Got shape {array.shape}.")
+    return array

@@ -1,0 +1,1 @@
+"""What rows say of an equation: a report, its words, intervals, pages."""

@@ -1,0 +1,1 @@
+"""How well rows determine the constants of an equation: fits, profiles, intervals, bands."""

@@ -1,0 +1,1 @@
+"""What rows and floats can resolve: waves between rows, rounding, poles."""

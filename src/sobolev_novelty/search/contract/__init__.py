@@ -1,0 +1,1 @@
+"""What engine and search agree on: problems, candidates, options, names of engines."""

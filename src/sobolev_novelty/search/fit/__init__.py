@@ -1,0 +1,1 @@
+"""Forms, and the constants that are fitted in them."""

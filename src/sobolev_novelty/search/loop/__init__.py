@@ -1,0 +1,1 @@
+"""The loop of a search, its front, and its memory of what was met."""

@@ -1,0 +1,1 @@
+"""The regressor: arguments, fit, files, display."""

@@ -1,0 +1,336 @@
+"""The end of a fit: equations in the user's units, rated on all rows, within the time that was asked for."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.spelling import spelled
+from sobolev_novelty.algebra.waves import with_plain_waves
+from sobolev_novelty.algebra.writing import respelled, writable
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.geometry import Status
+from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.core.score import base_score, merged_rows, nmse
+from sobolev_novelty.metric.batch import novelties
+from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced, by_callable
+from sobolev_novelty.search.choose.plain import plain_equations
+from sobolev_novelty.search.choose.rows import Rows
+from sobolev_novelty.search.contract.engine import Candidate, Deadline
+from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
+from sobolev_novelty.search.fit.loss import Rating
+from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.loop.front import undominated
+from sobolev_novelty.search.problem.control import Control
+from sobolev_novelty.search.problem.dimensions import Dimensions
+from sobolev_novelty.search.problem.preparation import Prepared
+from sobolev_novelty.search.problem.units import ToUser
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Seconds of a time budget that are kept for the choice, and for each row where constants are polished on all rows;
+#: no more than these shares of the budget.
+CHOICE_SECONDS, CHOICE_SECONDS_PER_ROW, CHOICE_SHARE = 0.5, 3e-4, 0.1
+SECONDS_PER_ROW, POLISH_SHARE = 8e-5, 0.25
+#: Rows that decide: of more a part as large says as much about the form.
+MAX_DECIDING_ROWS = 10_000
+#: Equations that are shown beside the front, at most.
+MAX_SHOWN = 60
+#: What a fit may take beyond its time: share and seconds.
+GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
+#: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
+SAME_VALUE = 1e-12
+SPELLED_ROWS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When the parts of a fit end.
+
+    Parameters
+    ----------
+    begin : float
+        In the seconds of its kind.
+    seconds : float or None
+        The time budget of the whole fit.
+    n_rows : int
+        Rows on which constants are polished after the search; 0 where the search saw all.
+    kind : {"wall", "processor"}
+        See :class:`~sobolev_novelty.search.loop.loop.Budget`.
+    """
+
+    begin: float
+    seconds: float | None
+    n_rows: int = 0
+    kind: str = "wall"
+
+    @property
+    def polishing(self) -> float:
+        """Seconds for constants on all rows."""
+        return 0.0 if self.seconds is None else min(POLISH_SHARE * self.seconds, SECONDS_PER_ROW * self.n_rows)
+
+    @property
+    def choosing(self) -> float:
+        """Seconds for the choice."""
+        if self.seconds is None:
+            return 0.0
+        return min(CHOICE_SHARE * self.seconds, CHOICE_SECONDS + CHOICE_SECONDS_PER_ROW * self.n_rows)
+
+    @property
+    def search(self) -> Deadline:
+        """The end of the search."""
+        return self._at(-self.polishing - self.choosing)
+
+    @property
+    def choice(self) -> Deadline:
+        """The end of the choice."""
+        return self._at(-self.polishing)
+
+    @property
+    def end(self) -> Deadline:
+        """The end of all, constants on all rows included."""
+        return self._at(0.0 if self.seconds is None else GRACE_SHARE * self.seconds + GRACE_SECONDS)
+
+    def _at(self, shift: float) -> Deadline:
+        return Deadline() if self.seconds is None else Deadline(self.begin + self.seconds + shift, self.kind)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingTable:
+    """All training rows, the names the equations use, and how many of the rows are distinct.
+
+    Parameters
+    ----------
+    is_complete : bool
+        Whether the search saw every row; otherwise constants are polished.
+    control : Control
+        In the user's names.
+    as_found : bool
+        Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.contract.engine.Engine`.
+    is_known : bool
+        Whether the weights are one over the square of each row's standard deviation.
+    x_sigma : ndarray of shape (n_features,), optional
+        Standard deviations of the inputs' own errors.
+    rating : Rating, optional
+        Of a loss other than squared errors.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    weights: FloatArray | None
+    names: tuple[str, ...]
+    n_rows: int
+    is_complete: bool
+    control: Control = field(default_factory=Control)
+    as_found: bool = False
+    is_known: bool = False
+    x_sigma: FloatArray | None = None
+    rating: Rating | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        loss = self.control.loss
+        is_plain = loss.is_squared or np.ptp(self.y) == 0.0
+        object.__setattr__(self, "rating", None if is_plain else Rating.of(loss, self.y, self.weights))
+
+    def deciding(self) -> Rows:
+        """The rows that decide, each once, in an order of their own."""
+        X, y, w = merged_rows(self.X, self.y, self.weights)
+        level = math.sqrt(len(y) / np.sum(self.weights)) if self.is_known and self.weights is not None else None
+        if len(y) > MAX_DECIDING_ROWS:
+            some = np.unique(np.linspace(0, len(y) - 1, MAX_DECIDING_ROWS).astype(np.intp))
+            X, y, w = X[some], y[some], None if w is None else w[some]
+        return Rows(X, y, w, self.names, self.control.loss, level, self.x_sigma).ordered
+
+    def choice(
+        self,
+        found: Sequence[Candidate],
+        written: ToUser,
+        *,
+        operators: Collection[str],
+        max_complexity: int,
+        dimensions: Dimensions | None,
+        noise: str,
+        deadline: Deadline,
+    ) -> Choice:
+        """What was found, in the user's names and units, and what nobody searched for, by price."""
+        rows, sample = self.deciding(), Sample(np.ascontiguousarray(self.X.T), self.names)
+
+        def allowed(e: Expression) -> bool:
+            makes_sense = dimensions is None or not e.variables or dimensions.allows(e)
+            is_short = self.control.complexity(e) <= max_complexity or not e.variables
+            return makes_sense and is_short and (not e.variables or self.control.allows(e, sample))
+
+        shaped = writable(lambda c: self.control.shaped(written(c.expression)), found)
+        plain = plain_equations(rows, max_complexity, () if self.as_found else operators)
+        candidates = [e for e in dict.fromkeys([*shaped, *plain]) if e is not None and allowed(e)]
+        is_fitted = self.is_complete and len(rows.y) == self.n_rows
+        chooser = Chooser(
+            rows, allowed, self.control.complexity, deadline, is_fixed=self.as_found, is_fitted=is_fitted,
+            is_free=self.control.template is None,
+        )  # fmt: skip
+        return chooser.choice(candidates, noise)
+
+    def polished(self, choice: Choice, priced: Priced, deadline: Deadline) -> Expression:
+        """An equation with its constants fitted to all rows, where only some of them decided."""
+        if self.as_found or (self.is_complete and len(choice.rows.y) == self.n_rows) or deadline.is_over:
+            return priced.expression
+        if self.rating is not None:
+            return refined(priced.expression, self.X, self.names, self.rating, deadline)[0]
+        values = predictions(priced.expression, self.X, self.names)
+        weights = self.weights_at(choice, priced.expression, values)
+        return polished(priced.expression, self.X, self.y, weights, self.names, keeps_simple=True, deadline=deadline)[0]
+
+    def weights_at(self, choice: Choice, expression: Expression, values: FloatArray) -> FloatArray | None:
+        """Weights of all rows under the noise at an equation with these values."""
+        own = None if self.weights is None else self.weights / self.weights.mean()
+        rows = Rows(self.X, self.y, own, self.names, self.control.loss, choice.rows.level, self.x_sigma)
+        return rows.weights_at(expression, values, choice.noise)
+
+    def shown(self, expression: Expression, weights: FloatArray | None) -> Candidate:
+        """An equation with its error on all rows under the weights of the noise."""
+        values = predictions(expression, self.X, self.names)
+        error = nmse(self.y, values, weights) if self.rating is None else self.rating.error(values)
+        cost = self.control.complexity(expression)
+        return Candidate(
+            expression, expression, error, base_score(error, cost, self.n_rows), cost if self.control.costs else None
+        )
+
+    def with_known_digits(self, candidate: Candidate, weights: FloatArray | None) -> Candidate:
+        """The candidate without the digits that the rows cannot tell; under a loss of its own as it is."""
+        if self.as_found or self.rating is not None or not np.isfinite(candidate.nmse):
+            return candidate
+        sample = Sample(np.ascontiguousarray(self.X.T), self.names)
+        own = candidate.expression
+        for form in (tidy(own), own):  # the first may be deeper than allowed, or have a difference
+            found = with_known_digits(form, self.X, self.y, weights, self.names, n_rows=self.n_rows)
+            is_plain = set(_operators(found)) <= set(_operators(own))
+            if (
+                is_plain
+                and self.control.complexity(found) <= candidate.complexity
+                and self.control.allows(found, sample)
+            ):
+                return candidate if found == own else self.shown(found, weights)
+        return candidate
+
+    def mean_loss(self, candidate: Candidate, weights: FloatArray | None) -> float:
+        """The loss of an equation, in its own units."""
+        if self.rating is None:
+            centre = np.average(self.y, weights=weights)
+            return candidate.nmse * float(np.average((self.y - centre) ** 2, weights=weights))
+        return self.rating.mean(predictions(candidate.expression, self.X, self.names))
+
+    def as_written(
+        self, candidate: Candidate, operators: Collection[str], max_complexity: int, deadline: Deadline | None = None
+    ) -> Candidate:
+        """The candidate in the words of a person, with the same values at the rows; little of it when time is over."""
+        if self.as_found:
+            return candidate
+        some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
+        X = self.X[some]
+        before = predictions(candidate.expression, X, self.names)
+        if not np.isfinite(before).all():
+            return candidate
+        largest = float(np.max(np.abs(before)))
+
+        def agrees(e: Expression) -> bool:
+            return bool((np.abs(predictions(e, X, self.names) - before) <= SAME_VALUE * largest).all())
+
+        allowed = frozenset(operators)
+        positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
+        # A fit may have written a difference where only sums are allowed: what is not spelled is respelled even so.
+        short = spelled(candidate.expression, agrees, positive, lambda: deadline is not None and deadline.is_over)
+        for spelling in (short, with_plain_waves(candidate.expression, turns=False), candidate.expression):
+            found = respelled(spelling, allowed)
+            if found is None or not agrees(found):
+                continue
+            cost = self.control.complexity(found)
+            score = base_score(candidate.nmse, cost, self.n_rows)
+            written = Candidate(candidate.form, found, candidate.nmse, score, cost if self.control.costs else None)
+            is_dearer = written.cost is not None and cost > candidate.complexity
+            sample = Sample(np.ascontiguousarray(self.X.T), self.names)
+            if cost <= max_complexity and self.control.allows(found, sample) and not is_dearer:
+                return written
+        return candidate
+
+
+def _operators(expression: Expression) -> list[Operator]:
+    return [token for token in expression.tokens if isinstance(token, Operator)]
+
+
+def load_tables() -> None:
+    """Import what the end of a fit needs."""
+    importlib.import_module("pandas")
+    importlib.import_module("sobolev_novelty.report.render.equation_table")
+
+
+def equation_rows(
+    front: Sequence[Candidate], data: TrainingTable, sample: FloatArray, weights: FloatArray | None
+) -> pd.DataFrame:
+    """The columns of ``equations_``, one row for each candidate; novelties are those on the rows of the search."""
+    import pandas as pd
+
+    rows = []
+    found = novelties([candidate.expression for candidate in front], sample, names=data.names)
+    for candidate, own in zip(front, found, strict=True):
+        known = own.status is Status.OK
+        rows.append(
+            {
+                "complexity": candidate.complexity,
+                "loss": data.mean_loss(candidate, weights),
+                "score": candidate.score,
+                "min_novelty": float(np.min(own.nu)) if known else math.nan,
+                "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
+                "expression": candidate.expression,
+                "chosen": False,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def shown_equations(
+    choice: Choice,
+    data: TrainingTable,
+    sample: FloatArray,
+    select: object,
+    *,
+    operators: Collection[str],
+    max_complexity: int,
+    deadline: Deadline,
+) -> tuple[pd.DataFrame, int]:
+    """``equations_``, and the place of the chosen one: the front of size and error, and the chosen equation.
+
+    Rows that are shorter and fit better than the chosen one stay in ``choice_``, with what speaks against them.
+    """
+    values = predictions(choice.chosen.expression, data.X, data.names)
+    weights = data.weights_at(choice, choice.chosen.expression, values)
+    shown = [data.shown(data.polished(choice, p, deadline), weights) for p in choice.on_front()]
+    written = [
+        c if k and deadline.is_over else data.as_written(c, operators, max_complexity, deadline)
+        for k, c in enumerate(shown)
+    ]
+    written = [c if k and deadline.is_over else data.with_known_digits(c, weights) for k, c in enumerate(written)]
+    kept = undominated(written)
+    if not callable(select):
+        first = written[0]
+        kept = [i for i in kept if not i or written[i].complexity > first.complexity or written[i].nmse > first.nmse]
+    order = sorted(kept, key=lambda i: (written[i].complexity, -written[i].nmse))
+    table = equation_rows([written[i] for i in order], data, sample, weights)
+    return table, by_callable(select, table) if callable(select) else order.index(0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Memory:
+    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
+
+    key: tuple[object, ...]
+    prepared: Prepared
+    rng: np.random.Generator
+    state: Any

@@ -1,0 +1,1 @@
+"""From the user's table to the problem of a search: rows, units, limits."""

@@ -1,0 +1,1 @@
+"""Where forms come from beside the engine."""

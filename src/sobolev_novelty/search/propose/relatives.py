@@ -1,0 +1,160 @@
+"""Equations that differ from a given one only where it bends: 1 + u/2 may have been meant as 1/sqrt(1 - u).
+
+Noise hides the difference between functions that begin alike, and a search meets the simplest of them first. The others
+are a few steps away whose way leads downhill: nobody gets from 1 + u/2 to 1/sqrt(1 - u) one node at a time. The loop
+fits what is proposed here like any other form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.products import EXPONENTS
+from sobolev_novelty.algebra.writing import ONE, raised, scaled, summands, weighted_sum
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.operators import Operator
+
+#: Powers of 1 + u that are tried for each other, and for exp(u).
+POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
+#: Slopes beyond this, and below, are accidents of a fit.
+LEAST_SLOPE = 1e-9
+_FUNCTIONS = ("exp", "cos", "sin", "log")
+
+
+def relatives(expression: Expression) -> list[Expression]:
+    """Expressions in which a power of a + b·u, exp(b·u), cos(b·u) or log(a + b·u) is replaced by what begins like it.
+
+    Each also with u² in the place of u, and the other way round.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.language.parsing import parse
+    >>> [str(e) for e in relatives(parse("x0*(1 + x1)"))][:3]
+    ['x0*inv(-x1 + 1)', 'x0*sqrt(2*x1 + 1)', 'x0*inv(sqrt(-2*x1 + 1))']
+    """
+    found: dict[Expression, None] = {}
+    for site in _sites(expression):
+        if LEAST_SLOPE < abs(site.slope) < 1.0 / LEAST_SLOPE:
+            for other in site.others():
+                whole = other if site.above is None else Expression.of("mul", site.above, other)
+                found[expression.replace(site.place, whole)] = None
+    found.pop(expression, None)
+    return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Site:
+    """A part f(u) of an expression that may be replaced.
+
+    Parameters
+    ----------
+    place : int
+        Of the token where it begins, or where the quotient begins that it is below.
+    above : Expression or None
+        What stands above it there.
+    u : Expression
+    slope : float
+        Of f at u = 0, relative to f there.
+    power : float or None
+        f is 1 + slope·u to this power, but for a factor; None for the exponential, 0 for the cosine.
+    factor : Expression or None
+        What f vanishes with: log(1 + u) is u times something that begins with 1.
+    """
+
+    place: int
+    above: Expression | None
+    u: Expression
+    slope: float
+    power: float | None
+    factor: Expression | None = None
+
+    def others(self) -> Iterator[Expression]:
+        """What may be meant instead."""
+        changed = self.u.children[0] if _name(self.u) == "square" else Expression.of("square", self.u)
+        for u in (self.u, changed):
+            for p in POWERS:
+                if u is changed or p != self.power:
+                    yield self._times(raised(weighted_sum([(self.slope / p, u), (1.0, ONE)]), p))
+            if u is changed or self.power is not None:
+                yield self._times(Expression.of("exp", scaled(self.slope, u)))
+        if _name(self.u) == "square":
+            yield self._times(Expression.of("cos", scaled(math.sqrt(2.0 * abs(self.slope)), self.u.children[0])))
+        if self.power == 1.0 and self.factor is None:
+            # v - 1/2, where v is large, is 1/(exp(1/v) - 1): so begins Planck's law.
+            inverse = Expression.of("div", Expression.of(abs(2.0 / self.slope)), self.u)
+            yield Expression.of("inv", Expression.of("sub", Expression.of("exp", inverse), ONE))
+
+    def _times(self, other: Expression) -> Expression:
+        return other if self.factor is None else Expression.of("mul", self.factor, other)
+
+
+def _sites(expression: Expression) -> Iterator[_Site]:
+    taken: set[int] = set()  # sums that were looked at with the powers they stand in
+    for place, token in enumerate(expression.tokens):
+        if not isinstance(token, Operator) or place in taken:
+            continue
+        if token.name in _FUNCTIONS:
+            taken.add(place + 1)  # a sum there is a phase, or a scale
+            yield from _of_function(place, expression.subtree(place), token.name)
+        else:
+            yield from _of_power(place, expression, taken)
+
+
+def _of_function(place: int, part: Expression, name: str) -> Iterator[_Site]:
+    argument = part.children[0]
+    parts = [(c, e) for c, e in summands(argument) if e != ONE]
+    if len(parts) != 1:
+        return
+    slope, u = parts[0]
+    if name == "exp":
+        yield _Site(place, None, u, slope, None)
+    elif name in ("cos", "sin"):
+        yield _Site(place, None, Expression.of("square", u), -0.5 * slope * slope, 0.0)
+    elif (found := _linear(argument)) is not None:
+        yield _Site(place, None, u, -0.5 * found[1], 0.0, u)
+
+
+def _of_power(place: int, expression: Expression, taken: set[int]) -> Iterator[_Site]:
+    part = inner = expression.subtree(place)
+    above, power, start = None, 1.0, place
+    if _name(part) == "div":
+        (above, inner), power, start = part.children, -1.0, expression.end(place + 1)
+    while (exponent := EXPONENTS.get(_name(inner))) is not None:
+        taken.add(start)
+        inner, power, start = inner.children[0], power * exponent, start + 1
+    found = _linear(inner)
+    if found is not None:
+        taken.add(start)
+        yield _Site(place, above, found[0], power * found[1], power)
+    elif inner is part:
+        yield from _of_two(place, part)
+
+
+def _of_two(place: int, part: Expression) -> Iterator[_Site]:
+    """A sum a·A + b·B is A·(1 + u) with u = (b/a)·B/A, and the other way round."""
+    parts = summands(part) if _name(part) in ("add", "sub") else []
+    if len(parts) == 2 and all(e.variables for _, e in parts):
+        for (a, first), (b, second) in (parts, parts[::-1]):
+            ratio = tidy(Expression.of("div", second, first))
+            yield _Site(place, None, ratio, b / a, 1.0, first)
+
+
+def _linear(inner: Expression) -> tuple[Expression, float] | None:
+    """The u and b/a of a sum a + b·u; None for anything else."""
+    if _name(inner) not in ("add", "sub"):
+        return None
+    parts = summands(inner)
+    offset = sum(c for c, e in parts if e == ONE)
+    rest = [(c, e) for c, e in parts if e != ONE]
+    if not rest or offset == 0.0 or not all(e.variables for _, e in rest):
+        return None
+    (first, u), *more = rest
+    return (weighted_sum(rest), 1.0 / offset) if more else (u, first / offset)
+
+
+def _name(expression: Expression) -> str:
+    head = expression.head
+    return head.name if isinstance(head, Operator) else ""

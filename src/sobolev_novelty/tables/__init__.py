@@ -1,0 +1,1 @@
+"""Tables: from files and streams to named columns of numbers."""

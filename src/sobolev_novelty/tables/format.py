@@ -1,0 +1,254 @@
+"""How a text table is written: separator, decimal mark, encoding, header; what is not given is guessed."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Any
+
+from sobolev_novelty.core.sample import repeated
+from sobolev_novelty.errors import DataError, ParameterError
+
+#: Bytes at the start of a table from which its format is guessed.
+HEAD = 2**18
+#: Bytes in which the header and one row must end.
+LONGEST_HEAD = 2**25
+#: Text behind compressed bytes that is read at once, in megabytes, if nothing else is said.
+MAX_MEGABYTES = 128
+#: Rows of the head that are looked at.
+_N_ROWS = 200
+#: Columns separated by any number of spaces, as pandas writes it.
+BLANKS = r"\s+"
+#: In the order of preference where several would do: '1,5;2,5' is two numbers.
+_SEPARATORS = ("\t", ";", ",", "|", BLANKS)
+_SPELLINGS = {"tab": "\t", "\\t": "\t", "space": BLANKS, " ": BLANKS, BLANKS: BLANKS}
+#: Entries that stand for a missing value, besides those that pandas knows (empty, NA, nan, null …).
+_MISSING = ("?", "-", ".")
+_DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\Z")
+_DECIMAL_POINT = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class TableFormat:
+    """How a text table is written; ``None`` is guessed.
+
+    Parameters
+    ----------
+    separator : str, optional
+        What separates the columns: one character, ``"tab"``, or ``"space"`` for any number of spaces.
+    decimal : {".", ","}, optional
+        The decimal mark.
+    encoding : str, optional
+        The encoding, by any name that Python knows. The guess is UTF-8, UTF-16 or Windows-1252.
+    has_header : bool
+        Whether the first line names the columns; otherwise they are ``x0, x1, …``.
+    max_megabytes : int
+        A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes
+        can hold gigabytes. Where files are read in chunks, each chunk may hold as much.
+
+    Examples
+    --------
+    >>> TableFormat(separator="::")
+    Traceback (most recent call last):
+    ...
+    sobolev_novelty.errors.ParameterError: 'separator' must be one character, 'tab' or 'space'. Got '::'.
+    """
+
+    separator: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+    has_header: bool = True
+    max_megabytes: int = MAX_MEGABYTES
+
+    def __post_init__(self) -> None:
+        if self.max_megabytes < 1:
+            raise ParameterError(f"'max_megabytes' must be at least 1. Got {self.max_megabytes}.")
+        if self.separator is not None and len(self.separator) != 1 and self.separator not in _SPELLINGS:
+            raise ParameterError(f"'separator' must be one character, 'tab' or 'space'. Got {self.separator!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"'decimal' must be '.' or ','. Got {self.decimal!r}.")
+        try:
+            "".encode(self.encoding or "utf-8")  # unlike codecs.lookup, refuses base64 and the like
+        except LookupError:
+            raise ParameterError(
+                f"'encoding' must be the name of an encoding, such as utf-8 or latin-1. Got {self.encoding!r}."
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class TextLayout:
+    """A format with nothing left to guess, the names of the columns, and notes on what was guessed."""
+
+    separator: str
+    decimal: str
+    encoding: str
+    encoding_errors: str
+    names: tuple[str, ...]
+    n_skipped: int
+    notes: tuple[str, ...]
+
+    def options(self) -> dict[str, Any]:
+        """How pandas reads this text."""
+        return {
+            "sep": self.separator, "decimal": self.decimal, "encoding": self.encoding,
+            "encoding_errors": self.encoding_errors, "header": None, "names": list(self.names),
+            "skiprows": self.n_skipped, "index_col": False, "skipinitialspace": True, "low_memory": False,
+            "na_values": list(_MISSING),
+            # In a table of one column a blank line is a missing entry.
+            "skip_blank_lines": len(self.names) > 1,
+        }  # fmt: skip
+
+
+def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "") -> TextLayout:
+    r"""The layout of a text that starts with ``head``.
+
+    Parameters
+    ----------
+    head : bytes
+        The first :data:`HEAD` bytes; fewer are the whole text.
+    written : TableFormat
+    source : str
+        The file's name, for messages.
+    suffix : str
+        Its kind by name, such as ``".tsv"``.
+
+    Examples
+    --------
+    >>> layout_of(b"mass;speed\n1,5;2\n", TableFormat(), "data.csv").names
+    ('mass', 'speed')
+    """
+    text, encoding, notes = _decoded(head, written, source)
+    if len(head) >= HEAD:  # the last line may be cut off
+        text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    separator = written.separator
+    if separator is None:
+        separator = _guessed_separator(text, suffix)
+    separator = _SPELLINGS.get(separator, separator)
+    rows = _rows(text, separator)
+    n_blank = len(list(takewhile(_is_blank, rows)))
+    rows = [row for row in rows if not _is_blank(row)]
+    if not rows and text.strip():  # a name beyond what the csv module reads
+        raise DataError(
+            f"An entry in the first lines of '{source}' is longer than {csv.field_size_limit()} characters. Shorten "
+            "the names, or say what separates the columns ('separator').",
+            arguments=["separator"],
+        )
+    if not rows:
+        raise DataError(f"'{source}' is empty. Give a table with a header line and a row for each measurement.")
+    decimal = written.decimal
+    if decimal is None and _has_decimal_commas(rows[int(written.has_header) :], separator):
+        decimal = ","
+        notes += ("Numbers are read with a decimal comma: 1,5 is one and a half.",)
+    names = _column_names(source, rows[0], separator, decimal or ".", written.has_header)
+    return TextLayout(
+        separator, decimal or ".", encoding, "strict" if written.encoding else "backslashreplace", tuple(names),
+        n_blank + int(written.has_header), notes,
+    )  # fmt: skip
+
+
+def _decoded(head: bytes, written: TableFormat, source: str) -> tuple[str, str, tuple[str, ...]]:
+    """The head as text, its encoding, and a note where that is a guess that may be wrong."""
+    marked = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    tried = [written.encoding] if written.encoding else ["utf-16"] if marked else ["utf-8-sig", "cp1252", "latin-1"]
+    if tried[-1] == "latin-1" and b"\0" in head:  # latin-1 would make text of anything
+        tried = tried[:1]
+    for encoding in tried:
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            text = decoder.decode(head, final=len(head) < HEAD)
+        except UnicodeError as error:
+            reason = str(error)
+            continue
+        if "\0" in text:
+            reason = "it holds characters that no text has"
+            continue
+        guessed = () if encoding == tried[0] else (f"The table is not UTF-8 text; it is read as {encoding}.",)
+        return text.removeprefix("\ufeff"), encoding, guessed
+    raise not_text(source, reason)
+
+
+def not_text(source: str, reason: str) -> DataError:
+    """The error for bytes that are not text in the encoding that was given or guessed."""
+    return DataError(
+        f"'{source}' cannot be read as text: {reason}. Save it as UTF-8, or give its 'encoding'.",
+        arguments=["encoding"],
+    )
+
+
+def _rows(text: str, separator: str) -> list[list[str]]:
+    """The first rows, blank ones included."""
+    lines = io.StringIO(text, newline=None)
+    if separator == BLANKS:
+        return [line.split() for line in islice(lines, _N_ROWS)]
+    rows: list[list[str]] = []
+    with suppress(csv.Error):  # such as an entry of megabytes: what was read before it is enough
+        for row in islice(csv.reader(lines, delimiter=separator, skipinitialspace=True), _N_ROWS):
+            rows.append(row)
+    return rows
+
+
+def _is_blank(row: Sequence[str]) -> bool:
+    return not any(entry.strip() for entry in row)
+
+
+def _guessed_separator(text: str, suffix: str) -> str:
+    """The separator that gives the first row more than one entry and most rows as many as the first."""
+    usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
+    best, best_share = usual, 0.5
+    for separator in _SEPARATORS:
+        if separator == BLANKS and suffix in (".csv", ".tsv", ".tab"):  # spaces belong to the entries
+            continue
+        rows = [row for row in _rows(text.lstrip("#"), separator) if not _is_blank(row)]
+        if not rows or len(rows[0]) < 2:
+            continue
+        share = sum(len(row) == len(rows[0]) for row in rows) / len(rows)
+        if share > best_share:
+            best, best_share = separator, share
+    return best
+
+
+def _has_decimal_commas(rows: Sequence[Sequence[str]], separator: str) -> bool:
+    entries = [entry.strip() for row in rows for entry in row]
+    commas = [entry for entry in entries if _DECIMAL_COMMA.match(entry)]
+    if separator == "," and all(re.search(r",\d{3}\Z", entry) for entry in commas):
+        return False  # "1,234" among numbers separated by commas is more likely a thousand than a fraction
+    return bool(commas) and not any(_DECIMAL_POINT.match(entry) for entry in entries)
+
+
+def _column_names(source: str, first: Sequence[str], separator: str, decimal: str, has_header: bool) -> list[str]:
+    if not has_header:
+        return [f"x{k}" for k in range(len(first))]
+    names = [entry.strip() for entry in first]
+    names = [names[0].lstrip("#").strip(), *names[1:]]  # numpy.savetxt writes its header as a comment
+    if separator == BLANKS and len(names) > 1 and not names[0]:
+        names = names[1:]
+    if all(_is_number(name, decimal) for name in names if name):
+        raise DataError(
+            f"The first line of '{source}' holds numbers, not names. Add a header line, or say that there is none "
+            "('has_header').",
+            arguments=["has_header"],
+        )
+    if len(names) == 1 and separator not in "; \t" and any(mark in names[0] for mark in ";\t|"):
+        raise DataError(
+            f"'{source}' has one column, '{names[0]}'. Say what separates the columns ('separator').",
+            arguments=["separator"],
+        )
+    twice = repeated([name for name in names if name])
+    if twice:
+        raise DataError(f"'{source}' has more than one column named '{twice[0]}'. Rename them.")
+    # Spreadsheets and pandas write an unnamed column of row numbers.
+    return [name or f"unnamed{k}" for k, name in enumerate(names)]
+
+
+def _is_number(text: str, decimal: str) -> bool:
+    try:
+        float(text.replace(decimal, "."))
+    except ValueError:
+        return False
+    return any(character.isdigit() for character in text)  # float() also reads 'nan' and 'infinity'

@@ -1,0 +1,1 @@
+"""What a person uses: the command line, the app, and the jobs that both do on tables."""
