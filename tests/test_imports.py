@@ -18,7 +18,8 @@ HEAVY = ("pandas", "sympy", "sklearn", "matplotlib", "torch", "scipy", "dask")
         ("import sobolev_novelty as sn; sn.novelty('x0 + cos(3*x0)', [[i / 9] for i in range(99)])", HEAVY),
         # A search waits for the processes of its islands.
         (
-            "import sobolev_novelty.search.islands.island, sobolev_novelty.engines.genetic\nimport sobolev_novelty.engines.mcts",
+            "import sobolev_novelty.search.islands.island, sobolev_novelty.engines.genetic\n"
+            "import sobolev_novelty.engines.mcts",
             ("pandas", "sympy", "sklearn", "matplotlib", "torch", "dask", "scipy.optimize", "scipy.stats"),
         ),
     ],

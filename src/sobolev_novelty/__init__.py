@@ -13,6 +13,8 @@ import importlib
 from pathlib import Path
 from typing import Any
 
+from sobolev_novelty.moved import install
+
 
 def _public() -> dict[str, str]:
     """Public name -> module, as the stub beside this file has them for type checkers."""
@@ -20,6 +22,8 @@ def _public() -> dict[str, str]:
     imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
     return {name.name: node.module or "" for node in imports for name in node.names}
 
+
+install()
 
 #: Names are imported on first use, so that `import sobolev_novelty` loads nothing heavy.
 _PUBLIC = _public()
