@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sobolev_novelty.corpus_filter import FormulaJudge, Inputs, filter_formulas
+from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge, Inputs, filter_formulas
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn

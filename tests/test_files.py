@@ -144,7 +144,16 @@ def test_errors_carry_the_arguments_that_they_name(tmp_path: Path) -> None:
 
 def test_only_the_command_line_speaks_of_its_options() -> None:
     """A user of the library never reads '--target'."""
-    for name in ("files", "file_chunks", "table_format", "table_columns", "matching", "diagnosis", "data", "output"):
+    names = (
+        "tables.files",
+        "tables.file_chunks",
+        "tables.format",
+        "tables.columns",
+        "ui.match",
+        "ui.doctor",
+        "core.sample",
+    )
+    for name in (*names, "core.output"):
         module = importlib.import_module(f"sobolev_novelty.{name}")
         assert not re.search(r"--[a-z]", Path(module.__file__ or "").read_text(encoding="utf-8")), name
 

@@ -124,8 +124,8 @@ def test_the_tests_and_functions_that_the_list_of_equations_names_exist() -> Non
             file = named or file
             if test:
                 assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
-        modules = "terms|geometry|signatures|projection|batch|report|report_source|guidance"
-        for module, attribute in re.findall(rf"`({modules})\.(\w+)", row):
+        places = "algebra.terms|core.geometry|core.linear.projection|metric|report"
+        for module, attribute in re.findall(rf"`((?:{places})[\w.]*)\.(\w+)", row):
             assert hasattr(importlib.import_module(f"sobolev_novelty.{module}"), attribute), attribute
 
 
@@ -149,6 +149,14 @@ def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
     (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Layers")[2]
     assert re.split(r"\s*›\s*", text.split("```")[1].strip()) == layers
+
+
+def test_no_folder_has_more_modules_than_one_can_read_at_a_glance() -> None:
+    registries = {PACKAGE / "language" / "peers", PACKAGE}  # adapters, one for each package; the tree itself
+    for folder in [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir() and path.name != "__pycache__")]:
+        inside = [path for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+        names = {path.stem for path in inside} - {"__init__"}
+        assert len(names) <= 12 or folder in registries, (folder.name, sorted(names))
 
 
 def test_the_worked_diffs_of_contributing_fit_the_files() -> None:

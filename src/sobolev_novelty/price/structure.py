@@ -12,7 +12,7 @@ from sobolev_novelty.core.operators import Operator
 #: inputs one of 0.59. Their sum is ln 11.
 CHOICES = 11
 #: Functions that laws hardly ever use, and the nats that each costs beside its node: of the 133 laws of the white box
-#: and the 50 of ``bench/everyday.toml`` 3 % have one of them, and 60 % some other function: ln 20.
+#: and the 50 of ``lab/bench/problems/everyday.toml`` 3 % have one of them, and 60 % some other function: ln 20.
 SELDOM, SELDOM_NATS = frozenset({"arcsin", "arccos", "arctan", "tanh", "abs", "cbrt"}), 3.0
 
 

@@ -50,6 +50,6 @@ def skeleton_hashes(expression: Expression) -> set[int]:
 @cache
 def held_out_hashes() -> npt.NDArray[np.uint64]:
     """The sorted hashes of the list that comes with the package."""
-    text = resources.files("sobolev_novelty.engines.transformer").joinpath(HELD_OUT).read_text(encoding="ascii")
+    text = resources.files("sobolev_novelty.engines.transformer.corpus").joinpath(HELD_OUT).read_text(encoding="ascii")
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return np.array(sorted({int(line, 16) for line in lines}), dtype=np.uint64)

@@ -102,7 +102,7 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
 
 @cache
 def _blackbox_table() -> dict[str, tuple[int, int]]:
-    text = resources.files("sobolev_novelty.lab.bench").joinpath("blackbox.csv").read_text(encoding="utf-8")
+    text = resources.files("sobolev_novelty.lab.bench.problems").joinpath("blackbox.csv").read_text(encoding="utf-8")
     return {row["name"]: (int(row["n_samples"]), int(row["n_features"])) for row in csv.DictReader(text.splitlines())}
 
 

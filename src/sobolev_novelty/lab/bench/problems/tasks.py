@@ -143,7 +143,9 @@ class Task(Law):
 
 
 def _own_table(file: str) -> dict[str, Any]:
-    return tomllib.loads(resources.files("sobolev_novelty.lab.bench").joinpath(file).read_text(encoding="utf-8"))
+    return tomllib.loads(
+        resources.files("sobolev_novelty.lab.bench.problems").joinpath(file).read_text(encoding="utf-8")
+    )
 
 
 def task_units(name: str) -> dict[str, Any]:

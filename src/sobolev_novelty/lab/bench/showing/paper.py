@@ -9,7 +9,7 @@ from importlib import resources
 
 @cache
 def _table() -> dict[str, dict[str, list[float]]]:
-    text = resources.files("sobolev_novelty.lab.bench").joinpath("paper.toml").read_text(encoding="utf-8")
+    text = resources.files("sobolev_novelty.lab.bench.showing").joinpath("paper.toml").read_text(encoding="utf-8")
     return tomllib.loads(text)
 
 

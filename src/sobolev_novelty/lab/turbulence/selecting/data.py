@@ -208,7 +208,7 @@ def read_checked(name: str, folder: str | Path | None = None) -> bytes:
 
 def _shipped(name: str) -> bytes:
     """The bytes of a file that is part of the package."""
-    return resources.files("sobolev_novelty.lab.turbulence").joinpath("data_files", name).read_bytes()
+    return resources.files("sobolev_novelty.lab.turbulence.selecting").joinpath("data_files", name).read_bytes()
 
 
 @lru_cache(maxsize=8)

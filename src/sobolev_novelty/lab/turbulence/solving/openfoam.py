@@ -106,7 +106,7 @@ def _environment() -> dict[str, str]:
 
 
 def _model_source() -> str:
-    return (files("sobolev_novelty.lab.turbulence") / "foam" / "sobolevClosure.C").read_text()
+    return (files("sobolev_novelty.lab.turbulence.solving") / "foam" / "sobolevClosure.C").read_text()
 
 
 def _library_path() -> Path:
