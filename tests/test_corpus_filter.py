@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge, Inputs, filter_formulas
 from typer.testing import CliRunner
 
 import sobolev_novelty as sn
@@ -23,7 +22,7 @@ from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings
 from sobolev_novelty.engines.transformer.corpus.text import TextJudge
 from sobolev_novelty.errors import KernelError, ParameterError, SobolevError
-from sobolev_novelty.lab.pretraining.corpus_filter import streaming
+from sobolev_novelty.lab.pretraining.corpus_filter import FormulaJudge, Inputs, filter_formulas, streaming
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.ui.cli.main import app
 
