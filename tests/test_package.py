@@ -146,7 +146,7 @@ def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
     ]
-    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    layers, *_ = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("## Layers")[2]
     assert re.split(r"\s*›\s*", text.split("```")[1].strip()) == layers
 

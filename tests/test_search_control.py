@@ -23,9 +23,9 @@ from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.fit.loss import Loss, Rating
 from sobolev_novelty.search.fit.loss_fit import predictions, refined
 from sobolev_novelty.search.problem.control import Control, flatter
+from sobolev_novelty.search.problem.loss import Loss, Rating
 from sobolev_novelty.search.problem.template import Template
 from strategies import expressions
 

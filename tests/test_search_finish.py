@@ -13,8 +13,8 @@ from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.finish import Clock, TrainingTable
+from sobolev_novelty.search.model.preparation import chosen_columns
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
-from sobolev_novelty.search.problem.preparation import chosen_columns
 
 
 def noisy(n_rows: int, n_columns: int) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.fit.final_fit import BLOCK_ROWS, polished, relative_error, with_known_digits
-from sobolev_novelty.search.problem.preparation import MAX_COLUMNS, MAX_MORE_ROWS, MAX_ROWS, chosen_columns, prepare
+from sobolev_novelty.search.model.preparation import MAX_COLUMNS, MAX_MORE_ROWS, MAX_ROWS, chosen_columns, prepare
 
 RNG = np.random.default_rng
 

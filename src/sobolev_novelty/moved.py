@@ -73,16 +73,16 @@ _NOW = {
     ),
     "report.resolution": "domains rounding_errors turning_points",
     "search.contract": "search.engine search.options search.registry",
-    "search.fit": "fitting search.final_fit search.fits search.forms search.judge search.loss search.loss_fit",
+    "search.fit": "fitting search.final_fit search.fits search.forms search.loss_fit",
     "search.islands": "search.cores search.dask_islands search.island search.islands search.seeding",
-    "search.loop": "search.collector search.front search.loop",
+    "search.loop": "search.collector search.front search.judge search.loop",
     "search.model": (
-        "search.arguments search.checkpoint search.display search.finish search.printing search.reading "
-        "search.regressor search.storage search.verdicts"
+        "search.arguments search.checkpoint search.display search.finish search.preparation search.printing "
+        "search.reading search.regressor search.storage search.verdicts"
     ),
     "search.problem": (
-        "search.alike_inputs search.control search.dimensions search.natural_units search.outside "
-        "search.preparation search.template search.units"
+        "search.alike_inputs search.control search.dimensions search.loss search.natural_units search.outside "
+        "search.template search.units"
     ),
     "search.propose": (
         "search.linearised search.partial_expressions search.power_law search.pursuit search.relatives "

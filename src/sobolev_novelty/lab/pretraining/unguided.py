@@ -12,7 +12,7 @@ from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings
 from sobolev_novelty.engines.transformer.skeletons import is_new, started_forms
 from sobolev_novelty.engines.transformer.tokenizer import MAX_INPUTS, decode
 from sobolev_novelty.search.contract.engine import Candidate, Engine, Guidance, Problem, State
-from sobolev_novelty.search.problem.preparation import IndexArray, chosen_columns
+from sobolev_novelty.search.model.preparation import IndexArray, chosen_columns
 
 #: Skeletons of a round.
 ROUND = 128

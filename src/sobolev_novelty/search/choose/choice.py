@@ -29,8 +29,8 @@ from sobolev_novelty.search.choose.shorter import shorter_fits
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
 from sobolev_novelty.search.choose.weighted import found_power, refitted
 from sobolev_novelty.search.contract.engine import Deadline
-from sobolev_novelty.search.fit.loss import Rating
 from sobolev_novelty.search.fit.loss_fit import refined
+from sobolev_novelty.search.problem.loss import Rating
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,8 @@ from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.fit.fits import FIT_ITERATIONS, Fitter
 from sobolev_novelty.search.fit.forms import split_form
-from sobolev_novelty.search.fit.loss import Rating
 from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.problem.loss import Rating
 
 #: Folds of a cross-validation.
 N_FOLDS = 5

@@ -12,7 +12,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.price.noise import Noise, weights_of
-from sobolev_novelty.search.fit.loss import Loss
+from sobolev_novelty.search.problem.loss import Loss
 
 #: Points that stand for the box of the inputs, and those beside each row, as many altogether.
 N_POINTS = 2000

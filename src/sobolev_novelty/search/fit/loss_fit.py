@@ -17,7 +17,7 @@ from sobolev_novelty.search.contract.engine import Deadline
 from sobolev_novelty.search.fit.final_fit import BLOCK_ROWS, polished
 from sobolev_novelty.search.fit.fits import Fitter
 from sobolev_novelty.search.fit.forms import split_form
-from sobolev_novelty.search.fit.loss import Rating
+from sobolev_novelty.search.problem.loss import Rating
 
 #: Reweighted fits at first, at most, and the share of the loss that the next one must take away.
 N_FIRST, N_REWEIGHTED, GAIN = 2, 12, 1e-3
@@ -59,7 +59,7 @@ def refined(
     Examples
     --------
     >>> from sobolev_novelty.language.parsing import parse
-    >>> from sobolev_novelty.search.fit.loss import Loss
+    >>> from sobolev_novelty.search.problem.loss import Loss
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = np.where(x < 0.1, 50.0, 3.0 * x)  # five rows are wrong
     >>> rating = Rating.of(Loss("absolute"), y, None)

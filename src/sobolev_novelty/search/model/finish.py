@@ -25,12 +25,12 @@ from sobolev_novelty.search.choose.plain import plain_equations
 from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.contract.engine import Candidate, Deadline
 from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
-from sobolev_novelty.search.fit.loss import Rating
 from sobolev_novelty.search.fit.loss_fit import predictions, refined
 from sobolev_novelty.search.loop.front import undominated
+from sobolev_novelty.search.model.preparation import Prepared
 from sobolev_novelty.search.problem.control import Control
 from sobolev_novelty.search.problem.dimensions import Dimensions
-from sobolev_novelty.search.problem.preparation import Prepared
+from sobolev_novelty.search.problem.loss import Rating
 from sobolev_novelty.search.problem.units import ToUser
 
 if TYPE_CHECKING:

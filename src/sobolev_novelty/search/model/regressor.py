@@ -37,7 +37,6 @@ from sobolev_novelty.search.contract.engine import (
     UserTerms,
 )
 from sobolev_novelty.search.contract.registry import engine_named, template_engine
-from sobolev_novelty.search.fit.loss import LossFunction
 from sobolev_novelty.search.fit.loss_fit import predictions
 from sobolev_novelty.search.islands.cores import Cores
 from sobolev_novelty.search.islands.seeding import Seeder, seeding_engine
@@ -47,6 +46,13 @@ from sobolev_novelty.search.model.arguments import METHODS, REGRESSOR, check_arg
 from sobolev_novelty.search.model.checkpoint import Checkpoint
 from sobolev_novelty.search.model.display import in_users_terms, live_display
 from sobolev_novelty.search.model.finish import Clock, Memory, TrainingTable, load_tables, shown_equations
+from sobolev_novelty.search.model.preparation import (
+    Prepared,
+    prepare,
+    refuse_several_targets,
+    row_weights,
+    with_units,
+)
 from sobolev_novelty.search.model.printing import described
 from sobolev_novelty.search.model.reading import validated, validated_rows
 from sobolev_novelty.search.model.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
@@ -54,14 +60,8 @@ from sobolev_novelty.search.model.verdicts import term_verdicts
 from sobolev_novelty.search.problem.alike_inputs import alike_inputs
 from sobolev_novelty.search.problem.control import ARGUMENTS, Control, islands_for
 from sobolev_novelty.search.problem.dimensions import Dimensions
+from sobolev_novelty.search.problem.loss import LossFunction
 from sobolev_novelty.search.problem.outside import warn_outside
-from sobolev_novelty.search.problem.preparation import (
-    Prepared,
-    prepare,
-    refuse_several_targets,
-    row_weights,
-    with_units,
-)
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from sobolev_novelty.core.operators import OPERATORS, SPELLINGS, Operator
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import derivatives
-from sobolev_novelty.search.fit.loss import Loss
+from sobolev_novelty.search.problem.loss import Loss
 from sobolev_novelty.search.problem.template import Template
 
 #: Lines along an input on which an equation must be monotone, points of each, and the seed of where they lie.

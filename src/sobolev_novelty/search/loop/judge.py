@@ -13,9 +13,9 @@ from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.price.numbers import interpolates
 from sobolev_novelty.search.contract.engine import Candidate, Problem
 from sobolev_novelty.search.fit.fits import Fitted
-from sobolev_novelty.search.fit.loss import Rating
 from sobolev_novelty.search.fit.loss_fit import predictions, refined
 from sobolev_novelty.search.loop.front import ParetoFront
+from sobolev_novelty.search.problem.loss import Rating
 
 #: By this factor the error may fall when constants move from least squares to another loss, and, once they are on the
 #: way there, by this one.
