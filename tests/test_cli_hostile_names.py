@@ -56,9 +56,9 @@ def test_no_escape_reaches_the_screen(arguments: tuple[str, ...], table: Path) -
 def test_there_is_one_door_to_the_screen() -> None:
     doors = {
         path.name: len(re.findall(r"typer\.echo\(|(?<![\w.])print\(", path.read_text(encoding="utf-8")))
-        for path in SOURCES.glob("cli*.py")
+        for path in (SOURCES / "ui" / "cli").glob("*.py")
     }
-    assert {name: n for name, n in doors.items() if n} == {"cli_screen.py": 1}
+    assert {name: n for name, n in doors.items() if n} == {"screen.py": 1}
 
 
 def test_a_space_before_a_per_cent_sign_is_not_an_escape(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ import sobolev_novelty as sn
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
-from sobolev_novelty.language.convert import LANGUAGES
+from sobolev_novelty.language.convert import LANGUAGES, to_numpy
 from sobolev_novelty.language.convert.languages import safe_identifiers
 from sobolev_novelty.ui.cli.main import app
 from strategies import expressions
@@ -65,7 +65,7 @@ SPECIAL_TABLE = np.array([[a, b] for a in SPECIAL for b in SPECIAL])
 
 def special(expression: Expression) -> np.ndarray:
     with np.errstate(all="ignore"):
-        return sn.convert.to_numpy(expression, ["x0", "x1"])(SPECIAL_TABLE)
+        return to_numpy(expression, ["x0", "x1"])(SPECIAL_TABLE)
 
 
 @pytest.mark.torch

@@ -170,9 +170,9 @@ def make_package(root: Path, name: str = "sobolev-novelty") -> Path:
         pytest.skip("git is not installed")
     package = root / "src" / "sobolev_novelty"
     (package / "search").mkdir(parents=True)
-    (package / "render").mkdir()
+    (package / "report" / "render").mkdir(parents=True)
     (package / "search" / "loop.py").write_text("a = 1\n")
-    (package / "render" / "page.py").write_text("b = 1\n")
+    (package / "report" / "render" / "page.py").write_text("b = 1\n")
     (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
     git(root, "init", "-q")
     git(root, "add", ".")
@@ -227,7 +227,7 @@ def test_every_row_says_which_sources_made_it(store: Store) -> None:
 
 def test_the_fingerprint_changes_with_the_engine_and_not_with_what_only_shows(package: Path) -> None:
     before = engine_fingerprint(package)
-    (package / "render" / "page.py").write_text("b = 2\n")
+    (package / "report" / "render" / "page.py").write_text("b = 2\n")
     assert engine_fingerprint(package) == before
     (package / "search" / "loop.py").write_text("a = 2\n")
     assert engine_fingerprint(package) != before
@@ -248,7 +248,7 @@ def test_rows_of_a_changed_engine_are_counted(package: Path, monkeypatch: pytest
 def test_rows_without_a_fingerprint_are_compared_through_git(package: Path) -> None:
     root = package.parents[1]
     commit = git(root, "rev-parse", "HEAD")
-    (package / "render" / "page.py").write_text("b = 2\n")
+    (package / "report" / "render" / "page.py").write_text("b = 2\n")
     assert engine_notes([row(None, commit)]) == []
     origin._is_unchanged_since.cache_clear()
     (package / "search" / "loop.py").write_text("a = 2\n")

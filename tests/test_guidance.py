@@ -20,6 +20,7 @@ from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.metric.batch import novelties, novelty_penalty
 from sobolev_novelty.metric.guidance import (
     MAX_FILTER_POINTS,
+    Score,
     deletion_order,
     farthest_first,
     refit,
@@ -53,9 +54,7 @@ def accuracy_and_length(y: np.ndarray, prediction: np.ndarray, expression: Expre
     noise=st.sampled_from([0.0, 0.01, 1.0]),
     score=st.sampled_from([accuracy, brevity, accuracy_and_length]),
 )
-def test_pruning_never_worsens_the_callers_score(
-    terms: list[str], seed: int, noise: float, score: sn.guidance.Score
-) -> None:
+def test_pruning_never_worsens_the_callers_score(terms: list[str], seed: int, noise: float, score: Score) -> None:
     rng = np.random.default_rng(seed)
     X = inputs(seed)
     b = rng.normal(size=len(terms))

@@ -125,8 +125,8 @@ def test_the_tests_and_functions_that_the_list_of_equations_names_exist() -> Non
             if test:
                 assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
         places = "algebra.terms|core.geometry|core.linear.projection|metric|report"
-        for module, attribute in re.findall(rf"`((?:{places})[\w.]*)\.(\w+)", row):
-            assert hasattr(importlib.import_module(f"sobolev_novelty.{module}"), attribute), attribute
+        for name in re.findall(rf"`((?:{places})\.[\w.]+)", row):
+            assert _resolves(name), name
 
 
 def test_documents_agree_with_the_project() -> None:

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 import sobolev_novelty as sn
-from sobolev_novelty import report
 from sobolev_novelty.core.progress import Progress, Step
 from sobolev_novelty.errors import DataError, ExpressionError, ParameterError
+from sobolev_novelty.report import reporting as report
 from sobolev_novelty.report.reporting import novelty
 from sobolev_novelty.report.streaming import novelty_of_chunks
 from sobolev_novelty.report.streaming.accumulator import CONVERTED_ROWS, NoveltyAccumulator

@@ -19,8 +19,8 @@ import pandas as pd
 import pytest
 
 import sobolev_novelty as sn
-from sobolev_novelty import report
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.report import reporting as report
 from streaming_cases import assert_same, rows_with_holes
 
 da = pytest.importorskip("dask.array", reason="dask is not installed: pip install '.[dask]'")

@@ -110,7 +110,7 @@ def test_the_data_of_the_package_are_those_prepared_from_the_repositories():
 
 
 def test_the_data_of_the_package_hold_no_dns_field_and_come_with_their_notice():
-    files = resources.files("sobolev_novelty.lab.turbulence") / "data_files"
+    files = resources.files("sobolev_novelty.lab.turbulence.selecting") / "data_files"
     assert {file.name for file in files.iterdir()} == {
         "NOTICE",
         "base_flow_case_0p8.npz",

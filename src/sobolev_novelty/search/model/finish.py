@@ -23,7 +23,7 @@ from sobolev_novelty.metric.batch import novelties
 from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced, by_callable
 from sobolev_novelty.search.choose.plain import plain_equations
 from sobolev_novelty.search.choose.rows import Rows
-from sobolev_novelty.search.contract.engine import Candidate, Deadline
+from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline
 from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
 from sobolev_novelty.search.fit.loss_fit import predictions, refined
 from sobolev_novelty.search.loop.front import undominated
@@ -46,6 +46,8 @@ MAX_DECIDING_ROWS = 10_000
 MAX_SHOWN = 60
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
+#: Seconds for the choice after Ctrl-C.
+HURRY = 0.5
 #: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
 SAME_VALUE = 1e-12
 SPELLED_ROWS = 500
@@ -71,6 +73,11 @@ class Clock:
     seconds: float | None
     n_rows: int = 0
     kind: str = "wall"
+
+    @classmethod
+    def hurried(cls) -> Clock:
+        """What is left after Ctrl-C."""
+        return cls(CLOCKS["wall"](), HURRY)
 
     @property
     def polishing(self) -> float:

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -70,8 +70,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
-#: Seconds for the choice after Ctrl-C.
-HURRY = 0.5
 DEFAULT_MAX_COMPLEXITY = 60
 
 
@@ -282,8 +280,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if memory.state is None:
             prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
             memory = replace(memory, prepared=prepared)
-        prepared, rng = memory.prepared, memory.rng
-        names = self._names()
+        prepared, rng, names = memory.prepared, memory.rng, self._names()
         source = self.guesses if isinstance(self.guesses, GuessSource) else None
         seeder = seeding_engine(self.guesses)
         own: Any = () if source is not None or seeder is not None else self.guesses or ()
@@ -297,19 +294,17 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         clock = Clock(begin, budget.seconds, 0 if prepared.is_complete else len(y), budget.clock)
         in_words = source is not None or seeder is not None or self._engine().asks_in_words
         problem = self._problem(prepared, guesses, "y" if target is None else str(target), in_words=in_words)
-        counts, n_own = {}, len(problem.guesses)
+        counts = {}
         if source is not None:
-            found = source.guesses(replace(problem, deadline=clock.search), rng)
-            problem = replace(problem, guesses=(*problem.guesses, *found))
-            counts = {"guesses given": len(problem.guesses) - n_own}
+            found = tuple(source.guesses(replace(problem, deadline=clock.search), rng))
+            problem = replace(problem, guesses=problem.guesses + found)
+            counts = {"guesses given": len(found)}
         told = [] if callback is None else [in_users_terms(callback, problem.user.written)]
         result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=told)
         self.counts_ = counts | result.counts
         rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
         table = TrainingTable(*rows, self._control(), self._engine().as_found, self.sigma is not None, x_sigma)
-        if result.stop_reason == INTERRUPTED:  # whoever asked for the end waits for it
-            clock = Clock(CLOCKS["wall"](), HURRY)
-        self._store(result, table, prepared, problem, clock)
+        self._store(result, table, prepared, problem, Clock.hurried() if result.stop_reason == INTERRUPTED else clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
             saved.write(result, problem.user.written)
@@ -324,8 +319,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         uses draw an :class:`~sobolev_novelty.errors.ExtrapolationWarning`, once for each model.
         """
         check_is_fitted(self)
-        X = validated_rows(self, X)
-        expression = self._equation(index)
+        X, expression = validated_rows(self, X), self._equation(index)
         if not self._warned_ and hasattr(self, "_ranges_"):
             self._warned_ += warn_outside(X, expression, self._names(), self._ranges_)
         programs = kernels.compile_programs([expression], self._names())
@@ -600,8 +594,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             return self.expression_
         if not -len(self.equations_) <= index < len(self.equations_):
             raise ParameterError(f"'index' must be a row of equations_, 0 to {len(self.equations_) - 1}. Got {index}.")
-        expression: Expression = self.equations_["expression"].iloc[index]
-        return expression
+        return cast("Expression", self.equations_["expression"].iloc[index])
 
 
 __all__ = ["DEFAULT_BUDGET", "Budget", "SobolevGuidance", "SymbolicRegressor"]
