@@ -143,7 +143,7 @@ def test_protected_operators_do_not_stop_algebra() -> None:
 def test_what_asks_sympy_ends_with_the_job_that_is_killed() -> None:
     script = (
         "import sympy, time\n"
-        "from sobolev_novelty.lab.bench import exact\n"
+        "from sobolev_novelty.lab.bench.judging import exact\n"
         "from sobolev_novelty.language.parsing import parse\n"
         "exact._answer = lambda *_: time.sleep(120)\n"
         "exact.symbolic_verdict(parse('x0'), parse('x0'), 100.0)\n"
