@@ -43,7 +43,7 @@ def default_of(parameter: inspect.Parameter) -> str:
 
 def table(name: str, function: Any) -> str:
     """The table of one call."""
-    lines = [f"### `{name}`", "", "| argument | must be | by default |", "| --- | --- | --- |"]
+    lines = [f"## `{name}`", "", "| argument | must be | by default |", "| --- | --- | --- |"]
     parameters = inspect.signature(function).parameters
     for argument, kind in kinds_of(function).items():
         lines.append(f"| `{argument}` | {kind.words} | {default_of(parameters[argument])} |")
