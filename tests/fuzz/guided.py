@@ -19,7 +19,7 @@ from pathlib import Path
 import atheris
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-MAX_BYTES, MAX_SECONDS = 8192, 15
+MAX_SECONDS = 15
 
 with atheris.instrument_imports(include=["sobolev_novelty"]):
     from fuzz.targets import CORPUS, X, Y, corpus_lines
@@ -108,11 +108,8 @@ def main() -> None:
             with suppress(SobolevError), redirect_stdout(io.StringIO()):
                 read(data)
 
-        limits = [
-            f"-max_total_time={seconds}",
-            f"-timeout={MAX_SECONDS}",
-            f"-max_len={MAX_BYTES if name != 'store' else 1 << 16}",
-        ]
+        longest = 2 * max(len(seed) for seed in seeds) + 1024
+        limits = [f"-max_total_time={seconds}", f"-timeout={MAX_SECONDS}", f"-max_len={longest}"]
         atheris.Setup([sys.argv[0], str(kept), *limits, f"-artifact_prefix={kept}{os.sep}"], one)
         atheris.Fuzz()
 
