@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Collection, Iterator
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any
@@ -24,6 +25,10 @@ BLOCK = 100_000
 _LIKE_ASCII = ("utf-8", "utf-8-sig", "cp1252", "latin-1", "ascii")
 
 
+#: Whole numbers that floats cannot hold.
+_FAR = re.compile(r"\s*[+-]?[0-9]{309,}\s*")
+
+
 def coerced(column: pd.Series[Any]) -> pd.Series[float]:
     """Entries as numbers, ``nan`` where they are none; a whole number beyond what floats hold is infinite.
 
@@ -36,9 +41,15 @@ def coerced(column: pd.Series[Any]) -> pd.Series[float]:
     import pandas as pd
 
     try:
-        return pd.to_numeric(column, errors="coerce")
+        found = pd.to_numeric(column, errors="coerce")
     except OverflowError:  # of pandas, which reads them as whole numbers first
         return column.map(_float).astype(np.float64)
+    lost = column[found.isna()]
+    far = lost[lost.map(lambda entry: isinstance(entry, str) and _FAR.fullmatch(entry) is not None)]
+    if len(far):  # pandas before 3 takes them for text
+        found = found.astype(np.float64)
+        found[far.index] = far.map(_float)
+    return found
 
 
 def _float(entry: Any) -> float:
