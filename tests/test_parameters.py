@@ -28,6 +28,7 @@ from sobolev_novelty.core.parameters import (
     one_of,
     whole,
 )
+from sobolev_novelty.search.contract import registry
 
 #: What no argument at all may be.
 NEVER = {
@@ -64,6 +65,12 @@ CALLS = [
     "system.save", "DynamicsRegressor.load", "fit", "system.fit", "SymbolicRegressor", "DynamicsRegressor",
     "Genetic", "MCTS", "IGSR",
 ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _registered_engines_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Odd names that are accepted as names of engines must not reach other tests of this process."""
+    monkeypatch.setattr(registry, "ENGINES", dict(registry.ENGINES))
 
 
 #: Name -> function, a valid call, and where the names of its parameters are.
