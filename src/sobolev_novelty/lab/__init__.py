@@ -1,1 +1,1 @@
-"""What re-makes the paper and measures: nothing outside imports it."""
+"""What re-makes the paper and measures: only ui imports it."""

@@ -23,7 +23,8 @@ PACKAGE = Path(__file__).resolve().parents[2]
 _SOURCES = (".py", ".c", ".C", ".h", ".toml", ".csv")
 #: Modules that show numbers and make none.
 _SHOWING = re.compile(
-    r"(report/render/.*|ui/.*|__main__|lab/bench/(showing|running/progress).*|lab/turbulence/studying/(tables|\w*figures))\.\w+"
+    r"(report/render/.*|ui/cli/.*|ui/(demo|doctor)|__main__|lab/bench/running/progress"
+    r"|lab/bench/showing/(page|tables|contrasts|\w*figures|paper)|lab/turbulence/studying/(tables|\w*figures))\.\w+"
 )
 
 

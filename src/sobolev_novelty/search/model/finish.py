@@ -46,7 +46,7 @@ MAX_DECIDING_ROWS = 10_000
 MAX_SHOWN = 60
 #: What a fit may take beyond its time: share and seconds.
 GRACE_SHARE, GRACE_SECONDS = 0.03, 0.1
-#: Seconds for the choice after Ctrl-C.
+#: Seconds for the choice after Ctrl-C: on 10,000 rows it takes a quarter of one.
 HURRY = 0.5
 #: A spelling may differ by this share of the largest value: rounding. It is looked at on so many rows.
 SAME_VALUE = 1e-12
@@ -141,8 +141,10 @@ class TrainingTable:
     is_known: bool = False
     x_sigma: FloatArray | None = None
     rating: Rating | None = field(init=False)
+    sample: Sample = field(init=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "sample", Sample(np.ascontiguousarray(self.X.T), self.names))
         loss = self.control.loss
         is_plain = loss.is_squared or np.ptp(self.y) == 0.0
         object.__setattr__(self, "rating", None if is_plain else Rating.of(loss, self.y, self.weights))
@@ -168,12 +170,12 @@ class TrainingTable:
         deadline: Deadline,
     ) -> Choice:
         """What was found, in the user's names and units, and what nobody searched for, by price."""
-        rows, sample = self.deciding(), Sample(np.ascontiguousarray(self.X.T), self.names)
+        rows = self.deciding()
 
         def allowed(e: Expression) -> bool:
             makes_sense = dimensions is None or not e.variables or dimensions.allows(e)
             is_short = self.control.complexity(e) <= max_complexity or not e.variables
-            return makes_sense and is_short and (not e.variables or self.control.allows(e, sample))
+            return makes_sense and is_short and (not e.variables or self.control.allows(e, self.sample))
 
         shaped = writable(lambda c: self.control.shaped(written(c.expression)), found)
         plain = plain_equations(rows, max_complexity, () if self.as_found else operators)
@@ -214,7 +216,6 @@ class TrainingTable:
         """The candidate without the digits that the rows cannot tell; under a loss of its own as it is."""
         if self.as_found or self.rating is not None or not np.isfinite(candidate.nmse):
             return candidate
-        sample = Sample(np.ascontiguousarray(self.X.T), self.names)
         own = candidate.expression
         for form in (tidy(own), own):  # the first may be deeper than allowed, or have a difference
             found = with_known_digits(form, self.X, self.y, weights, self.names, n_rows=self.n_rows)
@@ -222,7 +223,7 @@ class TrainingTable:
             if (
                 is_plain
                 and self.control.complexity(found) <= candidate.complexity
-                and self.control.allows(found, sample)
+                and self.control.allows(found, self.sample)
             ):
                 return candidate if found == own else self.shown(found, weights)
         return candidate
@@ -262,8 +263,7 @@ class TrainingTable:
             score = base_score(candidate.nmse, cost, self.n_rows)
             written = Candidate(candidate.form, found, candidate.nmse, score, cost if self.control.costs else None)
             is_dearer = written.cost is not None and cost > candidate.complexity
-            sample = Sample(np.ascontiguousarray(self.X.T), self.names)
-            if cost <= max_complexity and self.control.allows(found, sample) and not is_dearer:
+            if cost <= max_complexity and self.control.allows(found, self.sample) and not is_dearer:
                 return written
         return candidate
 
