@@ -16,7 +16,7 @@ test:
 	pytest
 
 # The site, into build/site. Warnings are errors, and so are links of the built pages that lead nowhere. What its blocks
-# print is compared by tests/test_docs.py.
+# print is compared by tests/docs/test_docs.py.
 docs:
 	python -m sphinx -q -n -W --keep-going docs build/site
 	python tools/check_site.py build/site

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from places import ROOT
+
 SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large]
 #: The fixed profile draws the same examples every time; SOBOLEV_HYPOTHESIS=random draws new ones.
 settings.register_profile("fixed", deadline=None, derandomize=True, suppress_health_check=SLOW_IS_FINE)
@@ -36,8 +38,7 @@ def find_shared_data() -> Path | None:
     named = os.environ.get("SOBOLEV_DATA")
     if named:
         return Path(named) if Path(named).is_dir() else None
-    root = Path(__file__).resolve().parents[1]
-    candidates = (parent / "shared" / "data" for parent in (root, *root.parents))
+    candidates = (parent / "shared" / "data" for parent in (ROOT, *ROOT.parents))
     return next((path for path in candidates if path.is_dir()), None)
 
 

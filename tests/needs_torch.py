@@ -5,7 +5,6 @@ They import this module before the package's, so that they are skipped where tor
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,6 @@ torch = pytest.importorskip("torch", reason="the transformer needs torch: pip in
 from needs_corpus_unit import corpus_unit  # noqa: E402, F401
 from sobolev_novelty.engines.transformer.corpus import Corpus, CorpusSettings  # noqa: E402
 from sobolev_novelty.engines.transformer.settings import RunSettings  # noqa: E402
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture(autouse=True)

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
+from places import ROOT, source_of
 
 #: Where the package is installed: wheel, editable or source tree.
 PACKAGE = Path(sn.__file__).parent
-ROOT = Path(__file__).parents[1]
 MODULES = sorted(
     name
     for _, name, _ in pkgutil.walk_packages([str(PACKAGE)], "sobolev_novelty.", onerror=lambda name: None)
@@ -76,8 +76,7 @@ def test_the_functions_and_tests_beside_the_equations_exist() -> None:
             if name.startswith(("test_", "::")):
                 file = name.partition("::")[0] or file
                 test = name.partition("::")[2]
-                path = ROOT / "tests" / file
-                if not path.is_file() or (test and f"def {test}(" not in path.read_text(encoding="utf-8")):
+                if f"def {test or 'test_'}" not in source_of(file):
                     missing.append(name)
             elif not name.startswith("sobolev ") and not _resolves(name):
                 missing.append(name)
@@ -123,7 +122,7 @@ def test_the_tests_and_functions_that_the_list_of_equations_names_exist() -> Non
         for named, test in re.findall(r"`(test_\w+\.py)?(?:::(test_\w+))?`", row):
             file = named or file
             if test:
-                assert f"def {test}(" in (ROOT / "tests" / file).read_text(encoding="utf-8"), test
+                assert f"def {test}(" in source_of(file), test
         places = "algebra.terms|core.geometry|core.linear.projection|metric|report"
         for name in re.findall(rf"`((?:{places})\.[\w.]+)", row):
             assert _resolves(name), name

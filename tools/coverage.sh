@@ -32,11 +32,12 @@ from sobolev_novelty.kernels import _native
 assert _native.__file__.startswith('$work'), _native.__file__"
 # Each instruction set is a build of the tile loops, and each of them counts.
 for set in baseline avx2 avx512; do
-  SOBOLEV_SIMD=$set python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_novelties.py tests/test_kernel_pursuit.py
+  SOBOLEV_SIMD=$set python -m pytest -q -p no:cacheprovider tests/kernels/test_{kernels,kernel_novelties,kernel_pursuit}.py
 done
-python -m pytest -q -p no:cacheprovider tests/test_kernel_arguments.py tests/test_kernel_faults.py tests/test_kernel_interrupts.py tests/test_batch.py \
-  tests/test_fitting.py tests/test_evaluation.py tests/test_extremes.py tests/test_search_pursuit.py \
-  tests/test_corpus_filter.py tests/test_transformer_corpus.py tests/test_transformer_skeletons.py "$@"
+python -m pytest -q -p no:cacheprovider tests/kernels/test_kernel_{arguments,faults,interrupts}.py tests/metric/test_batch.py \
+  tests/search/fit/test_fitting.py tests/kernels/test_evaluation.py tests/hostile/test_extremes.py \
+  tests/search/propose/test_search_pursuit.py tests/lab/pretraining/test_corpus_filter.py \
+  tests/engines/transformer/test_transformer_{corpus,skeletons}.py "$@"
 gcovr --root "$root" --filter "$native/" --filter "$corpus/" --gcov-executable "${GCOV:-gcov}" "$work/build" \
   --json-summary "$work/summary.json" ${COVERAGE_JSON:+--json "$COVERAGE_JSON"}
 python - "$work/summary.json" <<'END'

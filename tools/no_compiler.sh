@@ -35,6 +35,6 @@ assert not any(shutil.which(name) for name in ('cc', 'gcc', 'clang', 'c99')), 't
 found = backend()
 assert found.name == '$kernel', found
 print(found.reason)"
-  without_compiler -m pytest -q -p no:cacheprovider tests/test_terms.py tests/test_projection.py tests/test_batch.py \
-    tests/test_guidance.py tests/test_kernels.py tests/test_fitting.py
+  without_compiler -m pytest -q -p no:cacheprovider tests/algebra/test_terms.py tests/core/test_projection.py tests/metric/test_batch.py \
+    tests/metric/test_guidance.py tests/kernels/test_kernels.py tests/search/fit/test_fitting.py
 done

@@ -36,7 +36,7 @@ if [ "$kind" = thread ]; then
   export OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1
   run() { setarch "$(uname -m)" -R env LD_PRELOAD="$(library libtsan.so)" python "$@"; }
   run -c "$uses_this_build"
-  run -m pytest -q -p no:cacheprovider tests/test_kernel_threads.py "$@" || { cat "$work"/report* 2>/dev/null; exit 1; }
+  run -m pytest -q -p no:cacheprovider tests/kernels/test_kernel_threads.py "$@" || { cat "$work"/report* 2>/dev/null; exit 1; }
   if ls "$work"/report* >/dev/null 2>&1; then
     cat "$work"/report*
     exit 1
@@ -52,5 +52,5 @@ export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 export PYTHONMALLOC=malloc
 python -c "$uses_this_build"
 python tests/fuzz/run.py --target kernels --seconds "${FUZZ_SECONDS:-20}" --seed "${FUZZ_SEED:-$(date +%s)}"
-python -m pytest -q -p no:cacheprovider tests/test_kernels.py tests/test_kernel_arguments.py tests/test_kernel_novelties.py \
-  tests/test_kernel_faults.py tests/test_batch.py tests/test_fitting.py "$@"
+python -m pytest -q -p no:cacheprovider tests/kernels/test_kernels.py tests/kernels/test_kernel_arguments.py tests/kernels/test_kernel_novelties.py \
+  tests/kernels/test_kernel_faults.py tests/metric/test_batch.py tests/search/fit/test_fitting.py "$@"

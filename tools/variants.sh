@@ -27,7 +27,7 @@ assert _native.__file__.startswith('$work'), _native.__file__
 found = backend()
 print(f'   {found.instruction_set}, vector maths: {found.vector_maths}')"
   PYTHONPATH="$1/src${PYTHONPATH:+:$PYTHONPATH}" SOBOLEV_SIMD=$2 python -m pytest -q -p no:cacheprovider -x \
-    tests/test_kernels.py tests/test_kernel_novelties.py tests/test_extremes.py
+    tests/kernels/test_kernels.py tests/kernels/test_kernel_novelties.py tests/hostile/test_extremes.py
 }
 
 sets=baseline

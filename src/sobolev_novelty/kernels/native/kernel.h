@@ -163,7 +163,7 @@ struct Stopping {
     int64_t next_look; /* of the thread that made the call */
 };
 
-/* In builds for tests every allocation can be made to fail in turn: see tests/test_kernel_faults.py. */
+/* In builds for tests every allocation can be made to fail in turn: see tests/kernels/test_kernel_faults.py. */
 #ifdef SOBOLEV_FAULTS
 int allocation_fails(void);
 int64_t count_allocations(int64_t failing); /* the failing-th from now on fails (none where < 0); returns those since the last call */

@@ -2,7 +2,7 @@
  *
  * a, b are the operands and v the value. The position of a row is its opcode, from 1; ARITY says in which of the two
  * lists the row's formulas stand. Append new rows at the end. The rows after N_OPERATORS are pow with a constant exponent and
- * forms for some ranges of operands, never read from a program. EXP, LOG, SIN, COS are the includer's (fastmath.h or math.h). tests/test_kernels.py compares names and formulas with operators.py. */
+ * forms for some ranges of operands, never read from a program. EXP, LOG, SIN, COS are the includer's (fastmath.h or math.h). tests/kernels/test_kernels.py compares names and formulas with operators.py. */
 #ifndef SOBOLEV_OPERATORS_H
 #define SOBOLEV_OPERATORS_H
 
