@@ -206,6 +206,19 @@ class Expression:
             raise ExpressionError(f"'names' must hold texts that are not empty. Got {shortened(new)}.")
         return Expression._trusted(tuple([new[t] if isinstance(t, str) else t for t in self.tokens]))
 
+    def substituted(self, parts: Mapping[str, Expression]) -> Expression:
+        """The same tree with other expressions in the place of variables; those not mentioned stay.
+
+        Examples
+        --------
+        >>> str(Expression.of("mul", "a", "b").substituted({"b": Expression.of("exp", "a")}))
+        'a*exp(a)'
+        """
+        return self.fold(
+            lambda token: parts.get(token, Expression.of(token)) if isinstance(token, str) else Expression.of(token),
+            lambda op, operands: Expression.of(op, *operands),
+        )
+
     def with_constants(self, values: Sequence[float]) -> Expression:
         """The same form with other constants, in prefix order."""
         tokens = list(self.tokens)

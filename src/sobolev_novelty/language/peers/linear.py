@@ -67,7 +67,7 @@ def _targets(model: Any, names: Sequence[str] | None) -> list[Expression]:
     for step in before:
         columns = _transformed(step, columns)
     if not hasattr(last, "coef_"):  # another library's model, or our own, behind scalers
-        return [_substituted(from_model(last), last, columns)]
+        return [_behind(from_model(last), last, columns)]
     weights = np.atleast_2d(np.asarray(last.coef_, dtype=float))
     offsets = np.broadcast_to(np.ravel(last.intercept_), (len(weights),))
     polynomials = _polynomials(before, len(inputs))
@@ -78,15 +78,10 @@ def _targets(model: Any, names: Sequence[str] | None) -> list[Expression]:
     return found
 
 
-def _substituted(expression: Expression, last: Any, columns: list[Expression]) -> Expression:
+def _behind(expression: Expression, last: Any, columns: list[Expression]) -> Expression:
     own = getattr(last, "feature_names_in_", None)
     names = [f"x{k}" for k in range(len(columns))] if own is None else [str(name) for name in own]
-    inner = dict(zip(names, columns, strict=True))
-
-    def leaf(token: float | str) -> Expression:
-        return inner[token] if isinstance(token, str) else Expression.of(token)
-
-    return expression.fold(leaf, lambda op, operands: Expression.of(op, *operands))
+    return expression.substituted(dict(zip(names, columns, strict=True)))
 
 
 def _weighted(offset: float, weights: Any, columns: list[Expression]) -> Expression:

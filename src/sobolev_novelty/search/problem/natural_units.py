@@ -100,7 +100,7 @@ class NaturalUnits:
         inputs = {
             name: product([(Expression.of(name), 1.0), *_factors(powers)]) for name, powers in self.groups.items()
         }
-        whole = _substituted(expression, inputs)
+        whole = expression.substituted(inputs)
         scale = product(_factors(self.scale))
         if not scale.variables:
             return whole
@@ -111,7 +111,7 @@ class NaturalUnits:
 
     def read(self, expression: Expression) -> Expression:
         """An equation of the inputs that makes sense, in natural units."""
-        return tidy(_substituted(expression, {name: Expression.of(1.0) for name in self.ones}))
+        return tidy(expression.substituted({name: Expression.of(1.0) for name in self.ones}))
 
 
 def natural_units(dimensions: Dimensions, names: Sequence[str], X: FloatArray, y: FloatArray) -> NaturalUnits | None:
@@ -180,9 +180,3 @@ def _values(powers: Powers, rows: Mapping[str, FloatArray]) -> FloatArray:
 def _factors(powers: Powers) -> list[tuple[Expression, float]]:
     return [(Expression.of(name), float(k)) for name, k in powers.items()]
 
-
-def _substituted(expression: Expression, inputs: Mapping[str, Expression]) -> Expression:
-    return expression.fold(
-        lambda token: inputs.get(token, Expression.of(token)) if isinstance(token, str) else Expression.of(token),
-        lambda op, operands: Expression.of(op, *operands),
-    )

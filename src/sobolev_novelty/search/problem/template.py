@@ -22,14 +22,6 @@ _CALL = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\s*+\(")
 _HELP = "Write it as in 'a*f(x) + g(y)'."
 
 
-def substituted(expression: Expression, parts: Mapping[str, Expression]) -> Expression:
-    """The expression with others in the place of variables."""
-    return expression.fold(
-        lambda leaf: parts.get(leaf, Expression.of(leaf)) if isinstance(leaf, str) else Expression.of(leaf),
-        lambda op, operands: Expression.of(op, *operands),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """An unknown function and what it is a function of."""
@@ -138,14 +130,14 @@ class Template:
         outer: list[Expression] = []
         for place, terms in functions.items():
             arguments = {f"arg{k}": e for k, e in enumerate(self.calls[place].arguments)}
-            written = [substituted(term, arguments) for term in terms]
+            written = [term.substituted(arguments) for term in terms]
             if place in linear:
                 outer += written
             else:
                 weighed = [Expression.of("mul", start(), e) if e.variables else Expression.of(start()) for e in written]
                 inner[place] = _total(weighed)
         rest = [term for term in _summands(self.body) if self._linear(term) is None]
-        return _total([*(substituted(term, inner) for term in rest), *outer])
+        return _total([*(term.substituted(inner) for term in rest), *outer])
 
 
 def _summands(expression: Expression) -> list[Expression]:

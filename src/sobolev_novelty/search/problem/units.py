@@ -76,7 +76,7 @@ class Units:
             name: Expression.of("mul", 1.0 / scale, _shifted(Expression.of(name), -centre))
             for name, (centre, scale) in self.by_name.items()
         }
-        changed = _substituted(expression, inputs)
+        changed = _rewritten(expression, inputs)
         # c·(x − 2010) + d is c·x + d′ where nothing else holds the difference together.
         return factored(changed) if any(centre for centre, _ in self.by_name.values()) else changed
 
@@ -85,7 +85,7 @@ class Units:
         inputs = {
             name: _shifted(Expression.of("mul", scale, name), centre) for name, (centre, scale) in self.by_name.items()
         }
-        return _substituted(expression, inputs)
+        return _rewritten(expression, inputs)
 
 
 def _unit(column: FloatArray) -> tuple[float, float]:
@@ -109,13 +109,10 @@ def _shifted(expression: Expression, by: float) -> Expression:
     return Expression.of("add" if by > 0.0 else "sub", expression, abs(by)) if by else expression
 
 
-def _substituted(expression: Expression, inputs: Mapping[str, Expression]) -> Expression:
+def _rewritten(expression: Expression, inputs: Mapping[str, Expression]) -> Expression:
     if not any(token in inputs for token in expression.tokens if isinstance(token, str)):
         return expression
-    changed = expression.fold(
-        lambda token: inputs.get(token, Expression.of(token)) if isinstance(token, str) else Expression.of(token),
-        lambda op, operands: Expression.of(op, *operands),
-    )
+    changed = expression.substituted(inputs)
     try:
         short = tidy(changed)
     except ExpressionError:  # a high power of a factor is beyond the floats: it stays with its input
