@@ -14,7 +14,7 @@ from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.islands.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
 from sobolev_novelty.search.loop.front import ParetoFront
-from sobolev_novelty.search.loop.loop import INTERRUPTED, N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
+from sobolev_novelty.search.loop.loop import N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (2, 80))
@@ -63,7 +63,7 @@ def test_ctrl_c_while_the_other_engine_works_ends_the_search() -> None:
 
     seeder = Seeder("mcts", PROBLEM, Budget(max_evaluations=1000), np.random.default_rng(0), callbacks=[interrupt])
     result = run(PROBLEM, MCTS(), seeder.rest, np.random.default_rng(0), visitors=seeder)
-    assert result.stop_reason == INTERRUPTED
+    assert result.is_interrupted
     assert len(result.front) > 0
 
 
@@ -137,4 +137,4 @@ def test_an_engine_observes_the_guesses_with_its_first_round() -> None:
     guessed = Problem(PROBLEM.sample, PROBLEM.y, guesses=(parse("sin(x0)*x1"),))
     result = run(guessed, engine, Budget(max_evaluations=50, stop_when_exact=False), np.random.default_rng(0))
     assert engine.heard == [[str(guessed.guesses[0]), "x0*x1"], ["x0*x1"]]
-    assert result.stop_reason == "The engine has nothing more to propose."
+    assert str(result.stop) == "The engine has nothing more to propose."

@@ -154,17 +154,17 @@ def test_the_budget_in_evaluations_is_exact() -> None:
     forms = tuple(f"sin({k}*x0) + x1" for k in range(2, 40))
     result = search(X[0] ** X[1], forms, budget=Budget(max_evaluations=10))
     assert result.n_evaluations == 10
-    assert result.stop_reason == "The budget of 10 evaluations is spent."
+    assert str(result.stop) == "The budget of 10 evaluations is spent."
 
 
 def test_an_exhausted_engine_ends_the_search() -> None:
-    assert search(X[0] ** X[1], ("x0",)).stop_reason == "The engine has nothing more to propose."
+    assert str(search(X[0] ** X[1], ("x0",)).stop) == "The engine has nothing more to propose."
 
 
 def test_an_interrupt_keeps_the_best_so_far() -> None:
     problem = Problem(Sample(X, ("x0", "interrupt")), X[0] * 2.0 + X[1] ** 3)
     result = run(problem, Scripted((("x0",), ("interrupt",))), Budget(max_evaluations=50), np.random.default_rng(0))
-    assert result.stop_reason.startswith("Interrupted")
+    assert result.is_interrupted
     assert len(result.front) >= 2
 
 
@@ -174,7 +174,7 @@ def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted(
     engine = Slow(0.5, is_listing)
     result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=2.0), np.random.default_rng(0))
     assert time.monotonic() - begin < 2.6
-    assert result.stop_reason == "The budget of 2 seconds is spent."
+    assert str(result.stop) == "The budget of 2 seconds is spent."
     assert 3 <= result.n_evaluations <= 4  # the constant, and an answer every half second while there is time
 
 
@@ -183,7 +183,7 @@ def test_an_engine_that_would_wait_too_long_can_ask_how_much_time_is_left() -> N
     engine = Slow(20.0, is_considerate=True)
     result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=1.0), np.random.default_rng(0))
     assert time.monotonic() - begin < 1.0
-    assert result.stop_reason == "The engine has nothing more to propose."
+    assert str(result.stop) == "The engine has nothing more to propose."
     assert result.best is not None
 
 
@@ -210,7 +210,7 @@ def test_a_callback_sees_progress_and_may_stop() -> None:
     problem = Problem(SAMPLE, X[0] ** X[1])
     engine = Scripted((("x0",), ("x1",)))
     result = run(problem, engine, Budget(max_evaluations=50), np.random.default_rng(0), callbacks=[stop])
-    assert result.stop_reason == "A callback ended the search."
+    assert str(result.stop) == "A callback ended the search."
     assert len(seen) == 1
     assert seen[0].best is not None
     assert (seen[0].done, seen[0].total) == (result.n_evaluations, 50)
@@ -310,7 +310,7 @@ def test_a_budget_in_processor_seconds_does_not_count_what_is_slept() -> None:
 
     budget = Budget(seconds=0.6, clock="processor")
     result = run(Problem(SAMPLE, X[0] ** X[1]), Scripted(rounds), budget, np.random.default_rng(0), callbacks=(wait,))
-    assert result.stop_reason == "The engine has nothing more to propose."
+    assert str(result.stop) == "The engine has nothing more to propose."
     assert result.seconds > 1.0
     with pytest.raises(ParameterError, match="'clock' must be 'wall' or 'processor'"):
         Budget(seconds=1.0, clock="moon")

@@ -27,6 +27,7 @@ from sobolev_novelty.core.score import EXACT_NMSE
 from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Island, Problem
 from sobolev_novelty.search.loop.front import ParetoFront, select
 from sobolev_novelty.search.loop.loop import Budget, Callback, SearchProgress, SearchResult, Visitors, run
+from sobolev_novelty.search.loop.stop import StopReason
 
 #: Evaluations of an island between two exchanges.
 EXCHANGE = 400
@@ -282,7 +283,7 @@ def run_islands(
             parts[0], engine, shares[0], np.random.default_rng(seeds[0]), n_jobs=n_jobs,
             callbacks=[of_all(callback) for callback in callbacks], visitors=exchanged, deadline=deadline,
         )  # fmt: skip
-        if not result.stop_reason.startswith(("Interrupted", "A callback")):
+        if not result.stop.reason.is_by_user:
             with contextlib.suppress(KeyboardInterrupt):
                 islands.finish(result.front, is_exact=any(c.nmse < EXACT_NMSE for c in result.front))
         return _merged(result, islands, budget)
@@ -312,19 +313,19 @@ def _merged(own: SearchResult, islands: Archipelago, budget: Budget) -> SearchRe
     found = [report.result for report in islands.reports if report.result is not None]
     front = own.front.including_all(c for front in islands.fronts for c in front)
     leaders = sorted((c for result in (own, *found) for c in result.leaders), key=lambda c: c.rank, reverse=True)
-    reason = own.stop_reason
-    if budget.max_evaluations is not None and reason.endswith("evaluations is spent."):
-        reason = f"The budget of {budget.max_evaluations} evaluations is spent."
-    exact = next((report.result.stop_reason for report in islands.reports if report.result and report.is_exact), None)
+    stop = own.stop
+    if stop.reason is StopReason.EVALUATIONS:  # its share of them
+        stop = stop.reason.with_details(budget.max_evaluations)
+    exact = next((report.result.stop for report in islands.reports if report.result and report.is_exact), None)
     best = select(own.front)
     if exact is not None and (best is None or best.nmse >= EXACT_NMSE):
-        reason = exact
+        stop = exact
     return SearchResult(
         front,
         own.n_evaluations + islands.n_evaluations,
         own.n_novelty_calls + sum(report.n_novelty_calls for report in islands.reports),
         own.seconds,
-        reason,
+        stop,
         _distinct(leaders),
         {**own.counts, "islands": len(islands.reports) + 1},
     )

@@ -18,7 +18,7 @@ from sobolev_novelty.core.score import EXACT_NMSE
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.contract.engine import Deadline, Problem
 from sobolev_novelty.search.contract.registry import ENGINES, check_installed, engine_class
-from sobolev_novelty.search.loop.loop import INTERRUPTED, Budget, Callback, SearchProgress, SearchResult, run
+from sobolev_novelty.search.loop.loop import Budget, Callback, SearchProgress, SearchResult, run
 
 #: Fits that are handed over, and the share of a budget that finding them may take. An engine's import comes on top.
 N_SEEDS = 20
@@ -64,7 +64,7 @@ class Seeder:
     >>> problem = Problem(as_sample(x), 3.0 * x**2)
     >>> rng = np.random.default_rng(0)
     >>> seeder = Seeder("mcts", problem, Budget(max_evaluations=1000), rng)
-    >>> seeder.added_to(run(problem, Genetic(), seeder.rest, rng, visitors=seeder)).stop_reason
+    >>> seeder.added_to(run(problem, Genetic(), seeder.rest, rng, visitors=seeder)).stop.sentence
     "The fit is exact up to rounding. 'mcts' was not asked for guesses."
     """
 
@@ -110,7 +110,7 @@ class Seeder:
         found = run(
             self.problem, proposer, share, self.rng, n_jobs=self.n_jobs, callbacks=told, deadline=self.end
         )  # fmt: skip
-        if found.stop_reason == INTERRUPTED:
+        if found.is_interrupted:
             raise KeyboardInterrupt  # it was meant for the search
         ranked = sorted(found.front, key=lambda candidate: candidate.rank, reverse=True)
         best = dict.fromkeys(candidate.expression for candidate in (*ranked, *found.leaders))
@@ -127,10 +127,10 @@ class Seeder:
     def added_to(self, result: SearchResult) -> SearchResult:
         """The search's result with what seeding took."""
         if self.guesses is None:
-            return replace(result, stop_reason=f"{result.stop_reason} '{self.engine}' was not asked for guesses.")
+            return replace(result, stop=result.stop.and_also(f"'{self.engine}' was not asked for guesses."))
         cost = f"for {self.n_evaluations} evaluations and {self.seconds:.1f} s"
         return replace(
             result,
             n_evaluations=result.n_evaluations + self.n_evaluations,
-            stop_reason=f"{result.stop_reason} Guesses from '{self.engine}': {len(self.guesses)}, {cost}.",
+            stop=result.stop.and_also(f"Guesses from '{self.engine}': {len(self.guesses)}, {cost}."),
         )

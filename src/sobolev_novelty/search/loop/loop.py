@@ -19,7 +19,7 @@ import numpy as np
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.parameters import COUNT, FLAG, NOTHING, SECONDS, checked_class, one_of
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.core.score import EXACT_NMSE
+from sobolev_novelty.core.score import EXACT_NMSE, base_score
 from sobolev_novelty.errors import ExpressionError, ParameterError
 from sobolev_novelty.price.description import Table, quick_nats
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
@@ -30,6 +30,7 @@ from sobolev_novelty.search.fit.forms import Form, shortened, split_form
 from sobolev_novelty.search.loop.collector import rare_collections
 from sobolev_novelty.search.loop.front import ParetoFront, distinct, only_noise_is_left, select
 from sobolev_novelty.search.loop.judge import Judge, failed
+from sobolev_novelty.search.loop.stop import Stop, StopReason
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
@@ -124,9 +125,6 @@ class SearchProgress:
         return select(self.front)
 
 
-#: Why a search ended that Ctrl-C ended.
-INTERRUPTED = "Interrupted; the best so far was kept."
-
 #: A callback may return True to end the search.
 Callback = Callable[[SearchProgress], bool | None]
 
@@ -143,8 +141,8 @@ class SearchResult:
     front : ParetoFront
     n_evaluations, n_novelty_calls : int
     seconds : float
-    stop_reason : str
-        A sentence.
+    stop : Stop
+        Why it ended.
     leaders : tuple of Candidate
         The best of all fits, on the front or not, best first.
     counts : dict
@@ -157,10 +155,22 @@ class SearchResult:
     n_evaluations: int
     n_novelty_calls: int
     seconds: float
-    stop_reason: str
+    stop: Stop
     leaders: tuple[Candidate, ...] = ()
     counts: dict[str, Any] = field(default_factory=dict)
     state: Any = None
+
+    @classmethod
+    def of_constant(cls, y: FloatArray) -> SearchResult:
+        """The result for a target that is the same in all rows: nothing is searched."""
+        constant = Expression.of(float(y[0]))
+        front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(y))),))
+        return cls(front, 0, 0, 0.0, StopReason.CONSTANT.with_details())
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C ended the search."""
+        return self.stop.reason is StopReason.INTERRUPTED
 
     @property
     def best(self) -> Candidate | None:
@@ -220,20 +230,11 @@ def run(
         # Forms leave their domain all the time; a non-finite number is a failed candidate, not a warning.
         with np.errstate(all="ignore"), rare_collections():
             guessed = search.evaluate([*problem.guesses, Expression.of(1.0)])[: len(problem.guesses)]
-            if not search.stop_reason:
+            if search.stop is None:
                 _rounds(search, engine, rng, guessed, visitors)
     except KeyboardInterrupt:
-        search.stop_reason = INTERRUPTED
-    return SearchResult(
-        search.front,
-        search.n_evaluations,
-        search.n_novelty_calls,
-        search.seconds,
-        search.stop_reason,
-        search.leaders(),
-        search.counts,
-        search.state,
-    )
+        search.stop = StopReason.INTERRUPTED.with_details()
+    return search.result()
 
 
 def _rounds(
@@ -245,31 +246,31 @@ def _rounds(
     search.state = state
     search.counts = state.counts
     search.check_budget()
-    while not search.stop_reason:
+    while search.stop is None:
         n_proposed, n_evaluations = search.n_proposed, search.n_evaluations
         search.n_rounds += 1
         scored = search.evaluate(search.in_time(engine.propose(state, rng)))
         search.check_budget()  # the engine may have taken the rest of the time
         if search.n_proposed == n_proposed:
-            search.stop_reason = search.stop_reason or state.last_words
+            search.stop = search.stop or StopReason.EXHAUSTED.with_details(state.last_words)
             return
         state = engine.observe(state, [*guessed, *scored])
         guessed = []
-        if state.trials and not search.stop_reason:
+        if state.trials and search.stop is None:
             trials, state.trials = state.trials, []
             state = engine.observe(state, search.evaluate(trials))
         search.state = state
         search.n_novelty_calls, search.counts = state.n_novelty_calls, state.counts
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
-            search.stop_reason = f"The engine proposed nothing new in {MAX_IDLE_ROUNDS} rounds."
+            search.stop = StopReason.NOTHING_NEW.with_details(MAX_IDLE_ROUNDS)
         search.report()
         if isinstance(state, GoesOn) and (problem := search.better_posed()) is not None:
             state.forget_errors()
             again = search.begin_again(problem)
             state.problem = search.problem
             state = search.state = engine.observe(state, again)
-        if visitors is not None and not search.stop_reason:
+        if visitors is not None and search.stop is None:
             guessed = search.visited_by(visitors)
 
 
@@ -284,7 +285,7 @@ class _Search:
     as_found: bool = False
     state: Any = None
     front: ParetoFront = field(default_factory=ParetoFront)
-    stop_reason: str = ""
+    stop: Stop | None = None
     seconds_per_form: float = 0.0
     n_proposed: int = 0
     n_evaluations: int = 0
@@ -333,7 +334,7 @@ class _Search:
 
         While longer equations still describe the rows better, more of them would only take time.
         """
-        if self.problem.more is None or self.stop_reason or not self.front:
+        if self.problem.more is None or self.stop is not None or not self.front:
             return False
         limit, left = self.budget.max_evaluations, self.problem.deadline.remaining
         by_count = limit is not None and self.n_evaluations >= FIRST_SHARE * limit
@@ -358,7 +359,7 @@ class _Search:
         """The kind of noise under which a leading equation costs least; looked at whenever the search has doubled."""
         limit = self.budget.max_evaluations
         is_late = limit is not None and 2 * self.n_evaluations > limit
-        if self.problem.noise != "auto" or self.stop_reason or self.n_evaluations < self.look_at_noise or is_late:
+        if self.problem.noise != "auto" or self.stop is not None or self.n_evaluations < self.look_at_noise or is_late:
             return None
         self.look_at_noise = 2 * self.n_evaluations
         kinds = [Noise.of(POWERS[kind], self.problem.y) for kind in kinds_to_try("auto", self.problem.y)]
@@ -405,7 +406,7 @@ class _Search:
         """Scored candidates, one per proposal in the order given; those the budget did not reach are left out."""
         scored: list[Candidate] = []
         forms = iter(proposals)
-        while not self.stop_reason and (batch := list(islice(forms, self.batch_size()))):
+        while self.stop is None and (batch := list(islice(forms, self.batch_size()))):
             begin = time.perf_counter()
             scored += self.evaluate_batch(batch)
             if not self.as_found and self.problem.control.template is None:
@@ -554,14 +555,21 @@ class _Search:
             self.exact_since = self.n_evaluations, self.n_rounds
         limit = self.budget.max_evaluations
         if limit is not None and self.n_evaluations >= limit:
-            self.stop_reason = f"The budget of {limit} evaluations is spent."
+            self.stop = StopReason.EVALUATIONS.with_details(limit)
         elif self.problem.deadline.is_over:
-            self.stop_reason = f"The budget of {self.budget.seconds:g} seconds is spent."
+            self.stop = StopReason.SECONDS.with_details(self.budget.seconds)
         elif self.budget.stop_when_exact and self.exact_since is not None and self.is_grace_over(*self.exact_since):
-            self.stop_reason = "The fit is exact up to rounding."
+            self.stop = StopReason.EXACT.with_details()
 
     def is_grace_over(self, n_evaluations: int, n_rounds: int) -> bool:
         return self.n_evaluations >= n_evaluations + GRACE_EVALUATIONS and self.n_rounds >= n_rounds + GRACE_ROUNDS
+
+    def result(self) -> SearchResult:
+        assert self.stop is not None
+        return SearchResult(
+            self.front, self.n_evaluations, self.n_novelty_calls, self.seconds, self.stop, self.leaders(), self.counts,
+            self.state,
+        )  # fmt: skip
 
     @property
     def progress(self) -> SearchProgress:
@@ -571,13 +579,13 @@ class _Search:
 
     def report(self) -> None:
         for callback in self.callbacks:
-            if callback(self.progress) and not self.stop_reason:
-                self.stop_reason = "A callback ended the search."
+            if callback(self.progress) and self.stop is None:
+                self.stop = StopReason.CALLBACK.with_details()
 
     def visited_by(self, visitors: Visitors) -> list[Candidate]:
         """The candidates of forms that were found elsewhere."""
         forms = visitors(self.progress)
         if forms is None:
-            self.stop_reason = "Another island found an exact fit."
+            self.stop = StopReason.ELSEWHERE.with_details()
             return []
         return self.evaluate(forms)

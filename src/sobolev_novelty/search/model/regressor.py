@@ -19,7 +19,6 @@ from sobolev_novelty.core.digits import DEFAULT_DIGITS
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.parameters import declared
 from sobolev_novelty.core.sample import FloatArray, as_target, plain_table
-from sobolev_novelty.core.score import base_score
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import as_expression, read_together
 from sobolev_novelty.report.intervals.intervals import Intervals, intervals
@@ -29,7 +28,6 @@ from sobolev_novelty.search.choose.rivals import rivals
 from sobolev_novelty.search.contract.engine import (
     CLOCKS,
     DEFAULT_OPERATORS,
-    Candidate,
     Engine,
     GuessSource,
     Problem,
@@ -40,8 +38,7 @@ from sobolev_novelty.search.contract.registry import engine_named, template_engi
 from sobolev_novelty.search.fit.loss_fit import predictions
 from sobolev_novelty.search.islands.cores import Cores
 from sobolev_novelty.search.islands.seeding import Seeder, seeding_engine
-from sobolev_novelty.search.loop.front import ParetoFront
-from sobolev_novelty.search.loop.loop import INTERRUPTED, Budget, Callback, SearchResult, within
+from sobolev_novelty.search.loop.loop import Budget, Callback, SearchResult, within
 from sobolev_novelty.search.model.arguments import METHODS, REGRESSOR, check_arguments
 from sobolev_novelty.search.model.checkpoint import Checkpoint
 from sobolev_novelty.search.model.display import in_users_terms, live_display
@@ -304,7 +301,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.counts_ = counts | result.counts
         rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
         table = TrainingTable(*rows, self._control(), self._engine().as_found, self.sigma is not None, x_sigma)
-        self._store(result, table, prepared, problem, Clock.hurried() if result.stop_reason == INTERRUPTED else clock)
+        self._store(result, table, prepared, problem, Clock.hurried() if result.is_interrupted else clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
             saved.write(result, problem.user.written)
@@ -519,9 +516,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> SearchResult:
         engine, cores, rng, written = self._engine(), self._cores(), memory.rng, problem.user.written
         if np.ptp(problem.y) == 0.0:
-            constant = Expression.of(float(problem.y[0]))
-            front = ParetoFront((Candidate(constant, constant, 0.0, base_score(0.0, 1, len(problem.y))),))
-            return SearchResult(front, 0, 0, 0.0, "The target is constant.")
+            return SearchResult.of_constant(problem.y)
         with live_display(self.verbose, written, budget) as show:
             told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
             options: dict[str, Any] = {"callbacks": told, "deadline": clock.search}
@@ -586,7 +581,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._choice_, self.choice_ = choice, EquationTable(choice.frame())
         self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
-        self.stop_reason_, self.seconds_ = result.stop_reason, result.seconds
+        self.stop_reason_, self.seconds_ = str(result.stop), result.seconds
 
     def _equation(self, index: int | None) -> Expression:
         check_is_fitted(self)
