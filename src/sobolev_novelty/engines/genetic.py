@@ -28,7 +28,7 @@ from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.metric.batch import novelties
-from sobolev_novelty.metric.guidance import without_weakest
+from sobolev_novelty.metric.deletion import without_least_needed
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
     Candidate,
@@ -275,7 +275,8 @@ class Genetic(Engine[GeneticState]):
         signal.diagnosed.update(fresh)
         state.n_novelty_calls += len(fresh)
         found = novelties(fresh, state.compared, order=signal.guidance.order)
-        shorter = (without_weakest(own, signal.guidance.tau) for own in found)
+        guidance = signal.guidance
+        shorter = (without_least_needed(own, state.compared, guidance.deletes, guidance.tau) for own in found)
         return [form for form in shorter if form is not None]
 
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:

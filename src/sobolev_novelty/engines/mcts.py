@@ -359,7 +359,7 @@ class MCTS(Engine[TreeState]):
                 if top is None or rewards[i] > rewards[top[0]]:
                     top = (i, candidate)
         if top is not None:
-            shorter = judge.without_weakest(top[1])
+            shorter = judge.without_least_needed(top[1])
             form = None if shorter is None else state.writer.written(shorter)
             if form is not None:
                 state.trial = Trial(form, state.pending[top[0]][0], top[1], rewards[top[0]])

@@ -25,6 +25,7 @@ from sobolev_novelty.core.parameters import (
     is_real,
     list_of,
     number,
+    one_of,
     read,
     whole,
 )
@@ -40,6 +41,7 @@ from sobolev_novelty.metric.batch import (
     novelties,
     novelties_of,
 )
+from sobolev_novelty.metric.deletion import COSTS, costs_of
 
 #: Weight of the penalty in R_SN (Eq. D.1).
 SN_WEIGHT = 0.01
@@ -80,49 +82,7 @@ class Pruned:
         return "\n".join([str(self), *(deleted or ["  nothing was deleted"]), f"  score {self.score:.4g}"])
 
 
-def deletion_order(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> list[int]:
-    """Terms in the order in which their deletion is tried.
-
-    Those that do not qualify (ν ≤ τ) come first, and of each kind the one with the smallest independent contribution
-    |b| ν ‖Ψ‖ comes first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> deletion_order(np.array([0.9, 0.1, 0.2]), np.array([0.3, 2.0, 1.0]))
-    [2, 1, 0]
-    """
-    return sorted(range(len(nu)), key=lambda i: (bool(nu[i] > tau), float(contribution[i])))
-
-
-def weakest_term(nu: FloatArray, contribution: FloatArray, tau: float = TAU_ID) -> int | None:
-    """The term that guidance tries to do without; None where every term qualifies, is alone, or has no novelty.
-
-    Appendix D.2 names the terms with ν < τ. Here it is ν ≤ τ, so that a term either qualifies (ν > τ, Sec. 3.2) or may
-    be deleted.
-
-    Parameters
-    ----------
-    nu, contribution : ndarray of shape (n_terms,)
-        As in :class:`~sobolev_novelty.metric.batch.TermNovelties`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> weakest_term(np.array([0.9, 0.1, 0.2]), np.array([0.3, 2.0, 1.0]))
-    2
-    """
-    first = next(iter(deletion_order(nu, contribution, tau)), None)
-    return first if first is not None and len(nu) > 1 and nu[first] <= tau else None
-
-
-def without_weakest(found: TermNovelties, tau: float = TAU_ID) -> Expression | None:
-    """The expression without its weakest term, coefficients as they are; None where there is none."""
-    weakest = weakest_term(found.nu, found.contribution, tau)
-    return None if weakest is None else sum_of_terms([term for i, term in enumerate(found.terms) if i != weakest])
-
-
-@checked(score=FUNCTION | NOTHING, max_deletions=whole() | NOTHING)
+@checked(score=FUNCTION | NOTHING, max_deletions=whole() | NOTHING, cost=one_of(*COSTS))
 @for_every_equation
 def prune(
     equation: Any,
@@ -130,6 +90,7 @@ def prune(
     y: Any,
     *,
     score: Score | None = None,
+    cost: str = "novelty",
     tau: float = TAU_ID,
     order: int = 1,
     max_deletions: int | None = None,
@@ -138,10 +99,10 @@ def prune(
 
     The coefficients are refitted first: beside badly fitted ones any deletion looks like a gain, because it refits the
     others. Then terms are deleted one by one and the others refitted; a deletion stays if the score does not drop.
-    Terms that do not qualify (ν ≤ τ) are tried first, in the order of their independent contribution |b| ν ‖Ψ‖
-    (Appendix D.2), then the others in the same order: a term may be distinct and still do nothing for the target. A
-    rejected term is not tried again. Where a refit does not raise the score the coefficients stay as they were written.
-    By the default score, as in the choice of a search, an exact fit is not given up for a shorter approximation.
+    The one whose deletion costs least is tried first, by default |b| ν ‖Ψ‖ (the deletion theorem): a term may be
+    distinct and still do nothing for the target. A rejected term is not tried again. Where a refit does not raise the
+    score the coefficients stay as they were written. By the default score, as in the choice of a search, an exact fit
+    is not given up for a shorter approximation.
 
     Rows where the equation is not finite are not used. Where novelty cannot be computed (fewer than 32 rows) the
     equation comes back as it was.
@@ -154,6 +115,9 @@ def prune(
     score : callable ``(y, prediction, expression) -> float``, optional
         Larger is better. By default the accuracy–complexity score of the search
         (:func:`sobolev_novelty.core.score.base_score`) on the distinct rows.
+    cost : {"novelty", "error", "size", "D.2"}
+        In what order terms are tried: |b| ν ‖Ψ‖ of values and slopes; the same of values alone, which is what the error
+        rises by; |b| rms(φ); or those with ν ≤ τ alone, as Appendix D.2 has it.
     max_deletions : int, optional
         Stop after this many accepted deletions.
 
@@ -183,7 +147,7 @@ def prune(
     rejected: set[Expression] = set()
     while len(best.terms) > 1 and (max_deletions is None or len(steps) < max_deletions):
         found = novelties_of([best.terms], sample, geometry)[0]
-        for i in deletion_order(found.nu, found.contribution, tau):
+        for i in np.argsort(costs_of(found, sample, cost, tau), kind="stable").tolist():
             if best.terms[i].expression in rejected:
                 continue
             trial = judge.refitted(judge.trial((*best.terms[:i], *best.terms[i + 1 :])))
@@ -496,13 +460,10 @@ __all__ = [
     "TermArchive",
     "Verdict",
     "accepts",
-    "deletion_order",
     "farthest_first",
     "feedback",
     "prune",
     "refit",
     "rerank",
     "verdict_on",
-    "weakest_term",
-    "without_weakest",
 ]

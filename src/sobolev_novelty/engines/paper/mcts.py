@@ -275,7 +275,7 @@ class PaperMCTS(Engine[PaperTree]):
         judge = self._reranker(state, guidance)
         judge.look_at(pool)
         top = max(pool, key=judge.guided)
-        shorter = judge.without_weakest(top)
+        shorter = judge.without_least_needed(top)
         state.n_novelty_calls += judge.n_calls
         form = None if shorter is None else respelled(shorter, state.problem.operators)
         if form is None:

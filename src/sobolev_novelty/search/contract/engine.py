@@ -28,6 +28,7 @@ from sobolev_novelty.core.parameters import COUNT, NOTHING, checked_class, insta
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.core.score import choice_rank
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.metric.deletion import COSTS
 from sobolev_novelty.price.description import quick_nats_of
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.search.contract.options import Options
@@ -305,7 +306,7 @@ class Candidate:
         return 1.0 if self.rank[0] else self.score
 
 
-@checked_class(weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT)
+@checked_class(weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of(*COSTS))
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
     """The Sobolev signal as engines take it.
@@ -332,6 +333,9 @@ class SobolevGuidance:
         Candidates reranked in each round (tree search).
     intercept : {"term", "free"}
         Screening: whether a constant is a term among others, or projected out of every term.
+    deletes : {"D.2", "novelty", "error", "size"}
+        Which term an expression is tried without: that of least deletion cost
+        (:mod:`sobolev_novelty.metric.deletion`), among those with ν ≤ τ alone ("D.2") or among all.
     """
 
     weight: float = 0.01
@@ -341,6 +345,7 @@ class SobolevGuidance:
     archive_capacity: int = 64
     pool_size: int = 64
     intercept: str = "term"
+    deletes: str = "D.2"
 
     @property
     def geometry(self) -> Geometry:

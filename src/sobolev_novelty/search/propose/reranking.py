@@ -10,7 +10,7 @@ import numpy as np
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.metric.batch import TermNovelties, novelties
-from sobolev_novelty.metric.guidance import without_weakest
+from sobolev_novelty.metric.deletion import without_least_needed
 from sobolev_novelty.search.contract.engine import Candidate, SobolevGuidance
 
 
@@ -61,10 +61,11 @@ class Reranker:
                 best = (guided, candidate)
         return best
 
-    def without_weakest(self, candidate: Candidate) -> Expression | None:
-        """The candidate without its low-novelty term of smallest contribution; None where every term qualifies."""
+    def without_least_needed(self, candidate: Candidate) -> Expression | None:
+        """The candidate without the term whose deletion costs least; None where there is none."""
         self.look_at([candidate])
-        return without_weakest(self.known[candidate.expression], self.guidance.tau)
+        guidance = self.guidance
+        return without_least_needed(self.known[candidate.expression], self.sample, guidance.deletes, guidance.tau)
 
 
 def by_reward(candidates: Sequence[Candidate]) -> list[Candidate]:

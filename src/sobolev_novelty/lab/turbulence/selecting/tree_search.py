@@ -24,7 +24,7 @@ from sobolev_novelty.lab.turbulence.selecting.closures import Closure
 from sobolev_novelty.lab.turbulence.selecting.tensors import N_CHANNELS
 from sobolev_novelty.lab.turbulence.solving.problem import ClosureProblem, Fit
 from sobolev_novelty.metric.batch import novelty_penalty
-from sobolev_novelty.metric.guidance import weakest_term
+from sobolev_novelty.metric.deletion import deletion_costs, least_needed
 from sobolev_novelty.search.contract.engine import SobolevGuidance
 
 TermSet = frozenset[int]
@@ -144,14 +144,14 @@ class _Evaluator:
         return ScoredSet(terms, fit, score, score - self.penalties[terms])
 
     def slimmer(self, candidate: ScoredSet) -> TermSet | None:
-        """The candidate without its weakest low-novelty term, where R_base does not fall (Appendix D.2)."""
+        """The candidate without the term whose deletion costs least, where R_base does not fall (Appendix D.2)."""
         assert self.options.guidance is not None
         order, nu, length = self.novelties(candidate.terms)
-        contribution = np.abs(candidate.fit.coefficients) * nu * length
-        weakest = weakest_term(nu, contribution, self.options.guidance.tau)
-        if weakest is None:
+        guidance = self.options.guidance
+        least = least_needed(deletion_costs(candidate.fit.coefficients, nu, length, guidance.deletes, guidance.tau))
+        if least is None:
             return None
-        rest = candidate.terms - {order[weakest]}
+        rest = candidate.terms - {order[least]}
         return rest if self.base(rest)[1] >= candidate.score else None
 
 
