@@ -44,15 +44,9 @@ def nearest_simple(
 ) -> float | None:
     """The nearest fraction, or multiple of a base by a fraction, within the tolerance; None where there is none.
 
-    Parameters
-    ----------
-    tolerance : float
-        Largest distance; with ``is_relative`` as a share of the value.
-    bases : iterable of float
-        What fractions are multiples of. Of equally near numbers that of the first base and denominator is taken.
-    denominators : iterable of int
-    max_parts : float
-        Largest product of numerator and denominator.
+    ``tolerance``: largest distance; with ``is_relative`` as a share of the value.
+    ``bases``: what fractions are multiples of. Of equally near numbers that of the first base and denominator is taken.
+    ``max_parts``: largest product of numerator and denominator.
 
     Examples
     --------

@@ -65,21 +65,14 @@ BOSE = Expression.of("inv", Expression.of("sub", composed("exp"), 1.0))
 class Outer:
     """An outer function.
 
-    Parameters
-    ----------
-    name : str
-    template : Expression
-    low, high : float
-        Where the target must lie.
-    inverse : callable
-        Target -> s within these limits.
+    ``low``, ``high``: where the target must lie.
     """
 
     name: str
     template: Expression
     low: float
     high: float
-    inverse: Callable[[FloatArray], FloatArray]
+    inverse: Callable[[FloatArray], FloatArray]  # target -> s within these limits
 
     def write(self, e: Expression) -> Expression:
         """The function of ``e``."""

@@ -45,14 +45,9 @@ def joined(left: Mapping[Base, float], right: Mapping[Base, float], times: float
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Product:
-    """A product of powers, equal to any other with the same factors.
+    """A product of powers, equal to any other with the same factors."""
 
-    Parameters
-    ----------
-    factors : tuple of (Expression, float)
-        Bases, each once, and their exponents.
-    """
-
+    #: tuple of (Expression, float): bases, each once, and their exponents.
     factors: tuple[tuple[Expression, float], ...] = ()
 
     def times(self, other: Product) -> Product:

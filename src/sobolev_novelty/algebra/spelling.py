@@ -44,14 +44,9 @@ def spelled(
 ) -> Expression:
     """The expression as people would write it.
 
-    Parameters
-    ----------
-    agrees : callable
-        Whether a spelling has the values of the expression.
-    positive : collection of str
-        Variables that are positive: they may be taken out of roots.
-    is_late : callable
-        Whether time is over: phases are small even then, the rest stays as it is.
+    ``agrees``: whether a spelling has the values of the expression.
+    ``positive``: variables that are positive: they may be taken out of roots.
+    ``is_late``: whether time is over: phases are small even then, the rest stays as it is.
 
     Examples
     --------

@@ -38,20 +38,11 @@ EXACT = 2.0**44
 
 @dataclass(frozen=True, slots=True)
 class SumOfProducts:
-    """A distributed expression.
+    """A distributed expression."""
 
-    Parameters
-    ----------
-    bases : sequence of Expression
-        What the numbers in the summands stand for.
-    summands : list of (float, dict of int to float)
-    undistributed : tuple of Expression
-        Factors left whole because distributing them would exceed the cap.
-    """
-
-    bases: Sequence[Expression]
-    summands: Sum
-    undistributed: tuple[Expression, ...]
+    bases: Sequence[Expression]  # what the numbers in the summands stand for
+    summands: Sum  # list of (float, dict of int to float)
+    undistributed: tuple[Expression, ...]  # factors left whole because distributing them would exceed the cap
 
     def written(self, powers: Powers) -> Expression:
         """The expression of a summand without its coefficient."""

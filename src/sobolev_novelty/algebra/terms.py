@@ -37,17 +37,10 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class AdditiveTerms:
-    """The terms of one expression, in order of first appearance.
-
-    Parameters
-    ----------
-    terms : tuple of Term
-    undistributed : tuple of Expression
-        Factors left whole because distributing them would exceed the cap.
-    """
+    """The terms of one expression, in order of first appearance."""
 
     terms: tuple[Term, ...]
-    undistributed: tuple[Expression, ...] = ()
+    undistributed: tuple[Expression, ...] = ()  # factors left whole because distributing them would exceed the cap
 
     def __iter__(self) -> Iterator[Term]:
         return iter(self.terms)

@@ -34,10 +34,7 @@ _POWERS = {"sqrt": 0.5, "cbrt": 1.0 / 3.0, "square": 2.0, "cube": 3.0, "inv": -1
 def with_plain_waves(expression: Expression, *, turns: bool = True) -> Expression:
     """The expression with small phases, signs drawn out of waves, and exponentials in place of their powers.
 
-    Parameters
-    ----------
-    turns : bool
-        Whether a quarter turn may become the other function; it may not be allowed.
+    ``turns``: whether a quarter turn may become the other function; it may not be allowed.
 
     Examples
     --------

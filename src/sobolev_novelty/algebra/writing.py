@@ -280,10 +280,6 @@ def _times(a: Expression, b: Expression, operators: frozenset[str]) -> Expressio
 class Writer:
     """Writes expressions with the operators a problem allows.
 
-    Parameters
-    ----------
-    operators : collection of str
-
     Examples
     --------
     >>> writer = Writer(("mul", "div", "square"))

@@ -35,13 +35,8 @@ def significant_digits(value: float, half_width: float, most: int = MAX_DIGITS) 
 def number_text(value: float | None, half_width: float | None = None, digits: int = DEFAULT_DIGITS) -> str:
     """A number for a person; what is missing or not finite is a dash.
 
-    Parameters
-    ----------
-    value : float or None
-    half_width : float, optional
-        Half the width of the number's interval: the last digit shown is of the order of a tenth of it.
-    digits : int
-        Significant digits where no usable half-width is given.
+    ``half_width``: half the width of the number's interval: the last digit shown is of the order of a tenth of it.
+    ``digits``: significant digits where no usable half-width is given.
 
     Examples
     --------

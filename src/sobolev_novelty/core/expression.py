@@ -397,11 +397,8 @@ def short_text(
 ) -> str:
     """The expression for a person: constants to the digits their intervals allow, four where there is none.
 
-    Parameters
-    ----------
-    half_widths : sequence of float or None, optional
-        Half the width of each constant's interval, in prefix order; see
-        :func:`sobolev_novelty.core.digits.number_text`.
+    ``half_widths``: half the width of each constant's interval, in prefix order; see
+    :func:`sobolev_novelty.core.digits.number_text`.
 
     Examples
     --------
@@ -417,10 +414,7 @@ def short_text(
 def to_infix(expression: Expression, constants: Sequence[str] | None = None) -> str:
     """Text that parses back to the same expression.
 
-    Parameters
-    ----------
-    constants : sequence of str, optional
-        What to write for the constants, in prefix order, instead of the numbers in full.
+    ``constants``: what to write for the constants, in prefix order, instead of the numbers in full.
 
     Examples
     --------

@@ -92,25 +92,15 @@ def n_derivative_rows(n_features: int, order: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """Derivative order, weights and coordinates of a signature.
+    """Derivative order, weights and coordinates of a signature."""
 
-    Parameters
-    ----------
-    order : {0, 1, 2}
-        Highest derivative in the signature. The paper uses 1.
-    weights : tuple of float
-        λ₀, λ₁ and λ₂; those beyond ``order`` are not used.
-    coordinates : {"standardized", "raw", "tangent", "path"}
-        Whether derivatives are taken along inputs divided by their standard deviation, along inputs as they are, or
-        only along the data (:mod:`~sobolev_novelty.core.linear.tangent`): on the tangent space of neighbouring rows, or
-        from row to row.
-    intercept : {"term", "free"}
-        Whether the constant is a term among others, as in the paper, or projected out of every term.
-    """
-
-    order: int = 1
-    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    order: int = 1  # {0, 1, 2}: highest derivative in the signature. The paper uses 1.
+    weights: tuple[float, float, float] = (1.0, 1.0, 1.0)  # λ₀, λ₁ and λ₂; those beyond ``order`` are not used
+    #: {"standardized", "raw", "tangent", "path"}: whether derivatives are taken along inputs divided by their standard
+    #: deviation, along inputs as they are, or only along the data (:mod:`~sobolev_novelty.core.linear.tangent`): on the
+    #: tangent space of neighbouring rows, or from row to row.
     coordinates: str = "standardized"
+    #: {"term", "free"}: whether the constant is a term among others, as in the paper, or projected out of every term.
     intercept: str = "term"
 
     def __post_init__(self) -> None:
@@ -163,23 +153,13 @@ DEFAULT_GEOMETRY = Geometry()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Signatures:
-    """Weighted values and derivatives of the terms of one candidate.
+    """Weighted values and derivatives of the terms of one candidate."""
 
-    Parameters
-    ----------
-    Psi : ndarray of shape (p, n_terms)
-    values : ndarray of shape (n_terms, n_samples, ...)
-        Term values at all samples, finite or not.
-    used : bool ndarray of shape (n_samples,)
-        The common finite subset.
-    n_blocks : int
-        Values, derivatives along each input, second derivatives: ``Psi`` stacks this many blocks of samples ×
-        components.
-    """
-
-    Psi: FloatArray
-    values: FloatArray
-    used: npt.NDArray[np.bool_]
+    Psi: FloatArray  # shape (p, n_terms)
+    values: FloatArray  # shape (n_terms, n_samples, ...): term values at all samples, finite or not
+    used: npt.NDArray[np.bool_]  # bool, shape (n_samples,): the common finite subset
+    #: Values, derivatives along each input, second derivatives: ``Psi`` stacks this many blocks of samples ×
+    #: components.
     n_blocks: int
 
     @property
@@ -203,11 +183,8 @@ def status_of(n_terms: int, n_used: int) -> Status:
 def stacked(rows: FloatArray, factors: FloatArray, *, is_free: bool = False) -> Signatures:
     """Keep the common finite subset, weight the blocks, stack them; take the constant out where the intercept is free.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_terms, n_blocks, n_samples, ...)
-        Trailing axes are components of one sample.
-    factors : ndarray of shape (n_blocks,)
+    ``rows``: shape (n_terms, n_blocks, n_samples, ...), trailing axes are components of one sample.
+    ``factors``: shape (n_blocks,).
     """
     m, n_blocks, n_samples = rows.shape[:3]
     # A finite derivative can overflow when it is standardized, so finiteness is judged after weighting.

@@ -118,16 +118,9 @@ def check_output(path: Path, suffixes: Sequence[str] = (), argument: str = "out"
 def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[str | None, str]:
     """Write a result; where that fails, write it into the temporary folder. No ``OSError`` leaves this function.
 
-    Parameters
-    ----------
-    path : Path
-    write : callable
-        Writes the result to the path it is given.
+    ``write``: writes the result to the path it is given.
 
-    Returns
-    -------
-    path, problem
-        Where the result is, and why it is not where it was wanted; empty where it is.
+    Returns where the result is, and why it is not where it was wanted; empty where it is.
 
     Examples
     --------

@@ -32,21 +32,11 @@ LARGEST_COUNT = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an argument may be.
+    """What an argument may be."""
 
-    Parameters
-    ----------
-    words : str
-        What follows "must be".
-    holds : callable
-        Whether a value is that.
-    is_read : bool
-        Whether the value is data, judged by its reader.
-    """
-
-    words: str
-    holds: Callable[[Any], bool]
-    is_read: bool = False
+    words: str  # what follows "must be"
+    holds: Callable[[Any], bool]  # whether a value is that
+    is_read: bool = False  # whether the value is data, judged by its reader
 
     def __or__(self, other: Kind) -> Kind:
         return Kind(f"{self.words}, or {other.words}", lambda v: self.holds(v) or other.holds(v), self.is_read)

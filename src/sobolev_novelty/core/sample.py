@@ -30,17 +30,10 @@ _NOT_REAL = {"c": "complex numbers (Complex data not supported)", "M": "dates", 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sample:
-    """Observed inputs.
+    """Observed inputs."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_samples)
-    names : tuple of str
-        One name per feature: the DataFrame's columns, or ``x0, x1, …``.
-    """
-
-    X: FloatArray
-    names: tuple[str, ...]
+    X: FloatArray  # shape (n_features, n_samples)
+    names: tuple[str, ...]  # one name per feature: the DataFrame's columns, or ``x0, x1, …``
     _scales: list[FloatArray] = field(default_factory=list, init=False, repr=False)  # worked out when first asked for
     memo: dict[object, object] = field(default_factory=dict, init=False, repr=False)  # what others worked out of it
 
@@ -83,12 +76,8 @@ class Sample:
 def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     """Check a table of inputs and give it the kernels' layout.
 
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features), DataFrame, Series, or Sample
-        A one-dimensional array is one feature.
-    names : sequence of str, optional
-        Feature names; by default the DataFrame's columns, or ``x0, x1, …``.
+    ``X``: shape (n_samples, n_features), DataFrame, Series, or Sample, a one-dimensional array is one feature.
+    ``names``: feature names; by default the DataFrame's columns, or ``x0, x1, …``.
 
     Examples
     --------

@@ -62,9 +62,7 @@ def merged_rows(
     thousand answers to a questionnaire are a thousand rows, in however many boxes. There each row comes as often as it
     was given, and a table given twice still counts once.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
+    ``X``: shape (n_samples, n_features).
 
     Examples
     --------

@@ -24,12 +24,8 @@ class SystemChoice:
     it cannot tell apart, and terms that may stand for an error of the smoothing, are decided by multiple shooting,
     which knows only what was measured.
 
-    Parameters
-    ----------
-    trajectories, curves
-        Measured and smoothed.
-    names : sequence of str
-        The inputs of the equations.
+    ``trajectories``, ``curves``: measured and smoothed.
+    ``names``: the inputs of the equations.
     """
 
     def __init__(self, trajectories: Sequence[Trajectory], curves: Sequence[SmoothCurve], names: Sequence[str]) -> None:
@@ -40,11 +36,7 @@ class SystemChoice:
     def best(self, chosen: Sequence[Expression], fronts: Sequence[Sequence[Expression]]) -> list[Expression]:
         """The system with the shortest description.
 
-        Parameters
-        ----------
-        chosen : sequence of Expression
-            What the regressor chose for each state: always among the candidates.
-        fronts : sequence of sequence of Expression
+        ``chosen``: what the regressor chose for each state: always among the candidates.
         """
         rivals = [self._rivals(k, own, front) for k, (own, front) in enumerate(zip(chosen, fronts, strict=True))]
         system = [own[0] for own in rivals]

@@ -44,25 +44,16 @@ LARGEST_WINDOW = 0.35
 class SmoothCurve:
     """A trajectory with its noise taken out.
 
-    Parameters
-    ----------
-    t : ndarray of shape (n_points,)
-    x, rates : ndarray of shape (n_points, n_states)
-        Smoothed states, and their derivatives.
-    noise : ndarray of shape (n_states,)
-        Estimated standard deviation of the noise.
-    trust : ndarray of shape (n_points, n_states)
-        Inverse variance of the rates, relative to the best known one: small at the ends.
-    strength : tuple of str
-        How much each state was smoothed, in words.
+    ``x``, ``rates``: shape (n_points, n_states), smoothed states, and their derivatives.
     """
 
-    t: FloatArray
+    t: FloatArray  # shape (n_points,)
     x: FloatArray
     rates: FloatArray
-    noise: FloatArray
+    noise: FloatArray  # shape (n_states,): estimated standard deviation of the noise
+    #: shape (n_points, n_states): inverse variance of the rates, relative to the best known one: small at the ends.
     trust: FloatArray
-    strength: tuple[str, ...]
+    strength: tuple[str, ...]  # how much each state was smoothed, in words
 
     def at(self, t: FloatArray) -> FloatArray:
         """States between the points, shape (n_times, n_states)."""

@@ -26,23 +26,12 @@ FAR = 1e3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solution:
-    """An integrated trajectory.
+    """An integrated trajectory."""
 
-    Parameters
-    ----------
-    t : ndarray of shape (n_times,)
-    x : ndarray of shape (n_times, n_states)
-        ``nan`` from where the integration broke off.
-    diverged_at : float or None
-        Time at which it broke off.
-    reason : str
-        Why; empty where it did not.
-    """
-
-    t: FloatArray
-    x: FloatArray
-    diverged_at: float | None = None
-    reason: str = ""
+    t: FloatArray  # shape (n_times,)
+    x: FloatArray  # shape (n_times, n_states): ``nan`` from where the integration broke off
+    diverged_at: float | None = None  # time at which it broke off
+    reason: str = ""  # why; empty where it did not
 
 
 class _NotFinite(Exception):
@@ -59,17 +48,12 @@ def integrate(
 ) -> Solution:
     """Solve the equations from ``x0`` at ``t[0]``.
 
-    Parameters
-    ----------
-    expressions : sequence of Expression
-        One rate per state.
-    names : sequence of str
-        The states, and time where the equations may depend on it.
-    t : ndarray of shape (n_times,)
-        Increasing.
-    x0 : ndarray of shape (n_states,)
-    scale : ndarray of shape (n_states,), optional
-        Size of each state, for accuracy and for what counts as diverged; by default the largest of ``x0``, for all.
+    ``expressions``: one rate per state.
+    ``names``: the states, and time where the equations may depend on it.
+    ``t``: shape (n_times,), increasing.
+    ``x0``: shape (n_states,).
+    ``scale``: shape (n_states,), size of each state, for accuracy and for what counts as diverged; by default the
+    largest of ``x0``, for all.
 
     Examples
     --------

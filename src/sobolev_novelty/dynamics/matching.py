@@ -53,33 +53,18 @@ def description_length(error: float, n: int, expression: Expression, n_inputs: i
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Matched:
-    """An equation after integral matching.
+    """An equation after integral matching."""
 
-    Parameters
-    ----------
-    expression : Expression
-        With its constants refitted.
-    error : float
-        Root mean square of the misfit, relative to the state's spread.
-    length : float
-        Description length, in units of -2 ln(likelihood).
-    """
-
-    expression: Expression
-    error: float
-    length: float
+    expression: Expression  # with its constants refitted
+    error: float  # root mean square of the misfit, relative to the state's spread
+    length: float  # description length, in units of -2 ln(likelihood)
 
 
 class IntegralMatching:
     """Compares equations of one state with what was measured.
 
-    Parameters
-    ----------
-    trajectories, curves
-        Measured and smoothed.
-    state : int
-    names : sequence of str
-        The inputs of the equations.
+    ``trajectories``, ``curves``: measured and smoothed.
+    ``names``: the inputs of the equations.
     """
 
     def __init__(

@@ -32,28 +32,13 @@ MAX_STEPS = 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RateForms:
-    """The forms of a system's equations.
+    """The forms of a system's equations."""
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        Of all equations, in a row.
-    owner : ndarray of shape (n_terms,)
-        The equation of each term.
-    programs : Programs
-        The terms, compiled.
-    free : ndarray
-        Places of the constants that a fit may change.
-    free_owner : ndarray
-        The term of each free constant.
-    n_equations : int
-    """
-
-    terms: tuple[Expression, ...]
-    owner: Indices
-    programs: kernels.Programs
-    free: Indices
-    free_owner: Indices
+    terms: tuple[Expression, ...]  # of all equations, in a row
+    owner: Indices  # shape (n_terms,): the equation of each term
+    programs: kernels.Programs  # the terms, compiled
+    free: Indices  # places of the constants that a fit may change
+    free_owner: Indices  # the term of each free constant
     n_equations: int
 
     @classmethod

@@ -57,24 +57,13 @@ MAX_ROWS = 256
 
 @dataclass(frozen=True, slots=True)
 class TrajectoryCheck:
-    """How the integrated equations follow one measured trajectory.
+    """How the integrated equations follow one measured trajectory."""
 
-    Parameters
-    ----------
-    errors : dict of str to float
-        Root mean square of the misfit of each state, relative to its spread, up to where the integration broke off.
-    lost_at : float or None
-        First time at which a state is off the smoothed one by half of its spread.
-    diverged_at : float or None
-        Time at which it broke off.
-    reason : str
-        Why; empty where it did not.
-    """
-
+    #: Root mean square of the misfit of each state, relative to its spread, up to where the integration broke off.
     errors: dict[str, float]
-    lost_at: float | None
-    diverged_at: float | None
-    reason: str
+    lost_at: float | None  # first time at which a state is off the smoothed one by half of its spread
+    diverged_at: float | None  # time at which it broke off
+    reason: str  # why; empty where it did not
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], states: Sequence[str]) -> TrajectoryCheck:

@@ -39,23 +39,12 @@ MIN_SOLVER_STEPS = 256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refined:
-    """Equations after multiple shooting.
-
-    Parameters
-    ----------
-    expressions : tuple of Expression
-    errors : ndarray of shape (n_states,)
-        Root mean square of the misfit, relative to each state's spread.
-    n_stretches : int
-        Stretches that each trajectory was cut into; 1 where the whole of it is followed.
-    n_points : int
-        Points that were compared.
-    """
+    """Equations after multiple shooting."""
 
     expressions: tuple[Expression, ...]
-    errors: FloatArray
-    n_stretches: int
-    n_points: int
+    errors: FloatArray  # shape (n_states,): root mean square of the misfit, relative to each state's spread
+    n_stretches: int  # stretches that each trajectory was cut into; 1 where the whole of it is followed
+    n_points: int  # points that were compared
 
     @property
     def error(self) -> float:
@@ -80,12 +69,8 @@ def shoot(
 ) -> Refined | None:
     """Refit the constants of all equations to the trajectories; None where they cannot be followed.
 
-    Parameters
-    ----------
-    names : sequence of str
-        The states, and time where the equations depend on it.
-    only_short : bool
-        Stop after the shortest stretches: enough to compare equations.
+    ``names``: the states, and time where the equations depend on it.
+    ``only_short``: stop after the shortest stretches: enough to compare equations.
     """
     best: Refined | None = None
     current = tuple(expressions)

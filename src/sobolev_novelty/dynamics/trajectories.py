@@ -38,21 +38,13 @@ def as_trajectories(
 ) -> tuple[tuple[Trajectory, ...], tuple[str, ...]]:
     """Check tables of states.
 
-    Parameters
-    ----------
-    X : array of shape (n_points, n_states), DataFrame, or list of them
-        One table per trajectory.
-    t : array of shape (n_points,), float, or list of them, optional
-        Times, or the step between rows; not needed for DataFrames that have the column ``time``.
-    time : str
-        Column of time in a DataFrame.
-    trajectory : str, optional
-        Column that tells the trajectories of one DataFrame apart.
+    ``X``: shape (n_points, n_states), DataFrame, or list of them, one table per trajectory.
+    ``t``: shape (n_points,), float, or list of them, times, or the step between rows; not needed for DataFrames that
+    have the column ``time``.
+    ``time``: column of time in a DataFrame.
+    ``trajectory``: column that tells the trajectories of one DataFrame apart.
 
-    Returns
-    -------
-    tuple of Trajectory, tuple of str
-        The trajectories, and notes on rows that were left out.
+    Returns the trajectories, and notes on rows that were left out.
 
     Examples
     --------

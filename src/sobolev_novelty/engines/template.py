@@ -44,14 +44,9 @@ class TemplateState(State):
 class TemplateEngine(Engine[TemplateState]):
     """Genetic programming on the unknown functions of a template.
 
-    Parameters
-    ----------
-    population_size, n_offspring, tournament_size : int
-    max_terms, max_term_size : int
-        Limits of one function.
-    guidance : {"default"}, SobolevGuidance or None
-        By default what ``novelty=`` of the regressor says; None for none.
-        Not used: the terms of different functions do not compete.
+    ``max_terms``, ``max_term_size``: limits of one function.
+    ``guidance``: {"default"}, SobolevGuidance or None, by default what ``novelty=`` of the regressor says; None for
+    none. Not used: the terms of different functions do not compete.
     """
 
     has_islands = True

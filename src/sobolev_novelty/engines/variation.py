@@ -22,29 +22,16 @@ Change = Callable[["Genome", "Vocabulary", np.random.Generator], "Genome"]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What random expressions are made of.
-
-    Parameters
-    ----------
-    names : tuple of str
-    weights : tuple of float
-        How often each variable is drawn; sums to 1.
-    unary, binary : tuple of Operator
-    max_terms, max_term_size : int
-    cumulated : tuple of float
-        Sums of the weights up to each variable.
-    variables : tuple of Expression
-        The names as expressions.
-    """
+    """What random expressions are made of."""
 
     names: tuple[str, ...]
-    weights: tuple[float, ...]
+    weights: tuple[float, ...]  # how often each variable is drawn; sums to 1
     unary: tuple[Operator, ...]
     binary: tuple[Operator, ...]
     max_terms: int = 6
     max_term_size: int = 25
-    cumulated: tuple[float, ...] = field(init=False)
-    variables: tuple[Expression, ...] = field(init=False)
+    cumulated: tuple[float, ...] = field(init=False)  # sums of the weights up to each variable
+    variables: tuple[Expression, ...] = field(init=False)  # the names as expressions
 
     def __post_init__(self) -> None:
         sums = np.cumsum(self.weights)

@@ -64,20 +64,13 @@ def derivatives(
 ) -> FloatArray:
     """Values and input derivatives of every program at every sample.
 
-    Parameters
-    ----------
-    programs : Programs
-    X : array of shape (n_features, n_samples)
-        One row per feature.
-    order : {0, 1, 2}
-    out : ndarray of the result's shape, optional
-        Where to put the result: in a loop, an array that is used again spares the system from finding fresh memory.
+    ``X``: shape (n_features, n_samples), one row per feature.
+    ``order``: {0, 1, 2}.
+    ``out``: ndarray of the result's shape, where to put the result: in a loop, an array that is used again spares the
+    system from finding fresh memory.
 
-    Returns
-    -------
-    ndarray of shape (n_programs, n_derivative_rows(n_features, order), n_samples)
-        Row 0 holds the values, the next ones the gradient, then the second derivatives of
-        ``second_order_pairs(n_features)``.
+    Returns shape (n_programs, n_derivative_rows(n_features, order), n_samples): row 0 holds the values, the next ones
+    the gradient, then the second derivatives of ``second_order_pairs(n_features)``.
     """
     X = as_samples(X)
     order, n_threads = check_order(order), check_threads(n_threads)

@@ -16,25 +16,13 @@ _VECTOR_MATHS = {0: "none", 1: "libmvec (sin, cos, exp, log, pow)", 2: "libmvec"
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """The kernel in use.
+    """The kernel in use."""
 
-    Parameters
-    ----------
-    name : str
-        ``"native"`` (the compiled kernel) or ``"numpy"``.
-    reason : str
-        Why, as a sentence.
-    is_compiled : bool
-    instruction_set : str
-        ``"avx512"``, ``"avx2"`` or ``"baseline"`` for the compiled kernel, else ``""``.
-    vector_maths : str
-        The library behind sin, exp, … over whole vectors; ``"none"`` where they are called one by one.
-    """
-
-    name: str
-    reason: str
+    name: str  # ``"native"`` (the compiled kernel) or ``"numpy"``
+    reason: str  # why, as a sentence
     is_compiled: bool
-    instruction_set: str = ""
+    instruction_set: str = ""  # ``"avx512"``, ``"avx2"`` or ``"baseline"`` for the compiled kernel, else ``""``
+    #: The library behind sin, exp, … over whole vectors; ``"none"`` where they are called one by one.
     vector_maths: str = "none"
 
 

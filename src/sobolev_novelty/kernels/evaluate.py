@@ -145,10 +145,8 @@ def on_own_inputs(expressions: Sequence[Expression], sample: Sample) -> Sample:
 def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 1, *, n_threads: int = 1) -> FloatArray:
     """Values and derivatives of many expressions at every sample.
 
-    Returns
-    -------
-    ndarray of shape (n_expressions, n_rows, n_samples)
-        Row 0 the values, then the gradient (order ≥ 1), then the second derivatives j ≤ k (order 2).
+    Returns shape (n_expressions, n_rows, n_samples): row 0 the values, then the gradient (order ≥ 1), then the second
+    derivatives j ≤ k (order 2).
     """
     check_order(order)
     programs = kernels.compile_programs(expressions, sample.names)

@@ -62,33 +62,19 @@ _FIT_SENTENCES = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fits:
-    """Fitted candidates.
+    """Fitted candidates."""
 
-    Parameters
-    ----------
-    coefficients : float64 array of shape (n_programs,)
-        Linear coefficient of each term program.
-    constants : float64 array of shape (total_constants,)
-        Constants of the programs after the fit.
-    loss : float64 array of shape (n_candidates,)
-        Weighted sum of squared residuals; ``inf`` where the fit is not finite.
-    status : int32 array of shape (n_candidates,)
-        :class:`FitStatus` values.
-    """
-
-    coefficients: FloatArray
-    constants: FloatArray
-    loss: FloatArray
-    status: IntArray
+    coefficients: FloatArray  # shape (n_programs,): linear coefficient of each term program
+    constants: FloatArray  # shape (total_constants,): constants of the programs after the fit
+    loss: FloatArray  # shape (n_candidates,): weighted sum of squared residuals; ``inf`` where the fit is not finite
+    status: IntArray  # int32, shape (n_candidates,): :class:`FitStatus` values
 
 
 def derivatives(programs: Programs, X: FloatArray, order: int = 0, *, n_threads: int = 1) -> FloatArray:
     """Values and input derivatives of every program at every sample.
 
-    Returns
-    -------
-    ndarray of shape (n_programs, n_derivative_rows(d, order), N)
-        Row 0 holds the values, rows 1 to d the gradient, then the second derivatives of ``second_order_pairs(d)``.
+    Returns shape (n_programs, n_derivative_rows(d, order), N): row 0 holds the values, rows 1 to d the gradient, then
+    the second derivatives of ``second_order_pairs(d)``.
     """
     d, n_samples = X.shape
     out = np.zeros((programs.n_programs, n_derivative_rows(d, order), n_samples), dtype=X.dtype)
@@ -230,16 +216,12 @@ def fit(
     Levenberg–Marquardt on the free inner constants with the linear coefficients projected out (variable projection,
     Kaufman's approximation). The number of iterations is fixed, never a wall clock.
 
-    Parameters
-    ----------
-    programs : Programs
-        The term programs of all candidates, in a row.
-    term_offsets : int64 array of shape (n_candidates + 1,)
-        Candidate ``c`` is the sum of programs ``term_offsets[c]:term_offsets[c + 1]``.
-    free : bool array of shape (total_constants,)
-        Which constants the fit may change.
-    X : ndarray of shape (d, N)
-    y, weights : ndarray of shape (N,)
+    ``programs``: the term programs of all candidates, in a row.
+    ``term_offsets``: int64, shape (n_candidates + 1,), candidate ``c`` is the sum of programs
+    ``term_offsets[c]:term_offsets[c + 1]``.
+    ``free``: bool, shape (total_constants,), which constants the fit may change.
+    ``X``: shape (d, N).
+    ``y``, ``weights``: shape (N,).
     """
     coefficients = np.zeros(programs.n_programs)
     constants = programs.constants.copy()

@@ -20,27 +20,14 @@ from sobolev_novelty.kernels.program import IntArray, OffsetArray, Programs, sel
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Novelties:
-    """Novelty of every term of every candidate.
+    """Novelty of every term of every candidate."""
 
-    Parameters
-    ----------
-    nu : float64 array of shape (n_members,)
-        In the order of the members; NaN where the status is not OK.
-    lengths : float64 array of shape (n_members,)
-        ‖Ψ(φ_i)‖, without 1/σ_s; 0 for a null term.
-    rows : int64 array of shape (n_candidates,)
-        Samples where everything is finite.
-    status : int32 array of shape (n_candidates,)
-        Places in :data:`~sobolev_novelty.core.geometry.STATUSES`.
-    triangles : float64 array or None
-        The m × m normalised triangular factors of all candidates in a row, where they were asked for; novelties are
-        then left out.
-    """
-
-    nu: FloatArray
-    lengths: FloatArray
-    rows: OffsetArray
-    status: IntArray
+    nu: FloatArray  # shape (n_members,): in the order of the members; NaN where the status is not OK
+    lengths: FloatArray  # shape (n_members,): ‖Ψ(φ_i)‖, without 1/σ_s; 0 for a null term
+    rows: OffsetArray  # int64, shape (n_candidates,): samples where everything is finite
+    status: IntArray  # int32, shape (n_candidates,): places in :data:`~sobolev_novelty.core.geometry.STATUSES`
+    #: The m × m normalised triangular factors of all candidates in a row, where they were asked for; novelties are then
+    #: left out.
     triangles: FloatArray | None = None
 
     def status_of(self, candidate: int) -> Status:

@@ -32,19 +32,11 @@ MIN_FRESH = 1e-5
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnitColumns:
-    """Columns, their lengths, and the columns scaled to unit length in single precision.
-
-    Parameters
-    ----------
-    values : LazyColumns
-    lengths : ndarray of shape (n_columns,)
-    single : float32 array
-        In the layout of the kernel in use; zeros in place of a column that has no length.
-    """
+    """Columns, their lengths, and the columns scaled to unit length in single precision."""
 
     values: LazyColumns
-    lengths: FloatArray
-    single: SingleArray
+    lengths: FloatArray  # shape (n_columns,)
+    single: SingleArray  # in the layout of the kernel in use; zeros in place of a column that has no length
 
     def is_usable(self, j: int) -> bool:
         """Whether column ``j`` is finite and not zero."""
@@ -81,25 +73,17 @@ def _lengths(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lineage:
-    """Standings that are kept from one call of :func:`offers` to the next, so that only new directions are multiplied.
+    """Standings kept from one call of :func:`offers` to the next, so that only new directions are multiplied."""
 
-    Parameters
-    ----------
-    parents : int64 array of shape (n_nodes,)
-        Places of the standings that nodes begin with; -1 where there is none. With a parent, the members of a node are
-        its new directions only, and the place of its residual among them may be -1: then it is the parent's times the
-        first weight of the node, less the other members times theirs.
-    slots : int64 array of shape (n_nodes,)
-        Where the standings of the nodes are written; -1 where they are not. No node of a call is another's parent.
-    weights : float32 array of shape (n_members,)
-    standings : float32 array
-        See :func:`no_standings`.
-    """
-
+    #: int64, shape (n_nodes,): places of the standings that nodes begin with; -1 where there is none. With a parent,
+    #: the members of a node are its new directions only, and the place of its residual among them may be -1: then it is
+    #: the parent's times the first weight of the node, less the other members times theirs.
     parents: OffsetArray
+    #: int64, shape (n_nodes,): where the standings of the nodes are written; -1 where they are not. No node of a call
+    #: is another's parent.
     slots: OffsetArray
-    weights: SingleArray
-    standings: SingleArray
+    weights: SingleArray  # float32, shape (n_members,)
+    standings: SingleArray  # see :func:`no_standings`
 
     @classmethod
     def none(cls, columns: UnitColumns, n_nodes: int, n_members: int) -> Lineage:

@@ -31,25 +31,13 @@ MAX_PROGRAM_LENGTH = 100_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Programs:
-    """A population of compiled expressions.
+    """A population of compiled expressions."""
 
-    Parameters
-    ----------
-    codes : int32 array of shape (total_length,)
-    offsets : int64 array of shape (n_programs + 1,)
-        Program ``i`` is ``codes[offsets[i]:offsets[i + 1]]``.
-    constants : float64 array of shape (total_constants,)
-        In prefix order within each program.
-    constant_offsets : int64 array of shape (n_programs + 1,)
-    n_features : int
-        Columns the variables may refer to.
-    """
-
-    codes: IntArray
-    offsets: OffsetArray
-    constants: FloatArray
-    constant_offsets: OffsetArray
-    n_features: int
+    codes: IntArray  # int32, shape (total_length,)
+    offsets: OffsetArray  # int64, shape (n_programs + 1,): program ``i`` is ``codes[offsets[i]:offsets[i + 1]]``
+    constants: FloatArray  # shape (total_constants,): in prefix order within each program
+    constant_offsets: OffsetArray  # int64, shape (n_programs + 1,)
+    n_features: int  # columns the variables may refer to
 
     @property
     def n_programs(self) -> int:

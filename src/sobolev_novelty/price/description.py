@@ -18,12 +18,7 @@ from sobolev_novelty.price.structure import form_nats, structure_nats
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """Nats of an equation, up to a constant of the table.
-
-    Parameters
-    ----------
-    structure, numbers, rows, findings : float
-    """
+    """Nats of an equation, up to a constant of the table."""
 
     structure: float
     numbers: float
@@ -42,20 +37,12 @@ class Description:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows that are to be described.
+    """Rows that are to be described."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,), optional
-    level : float, optional
-        Standard deviation of the noise of a row of weight 1, where it is known: nothing is integrated out then.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray | None = None
+    X: FloatArray  # shape (n_samples, n_features)
+    y: FloatArray  # shape (n_samples,)
+    weights: FloatArray | None = None  # shape (n_samples,)
+    #: Standard deviation of the noise of a row of weight 1, where it is known: nothing is integrated out then.
     level: float | None = None
     replicates: Replicates | None = None
 
@@ -71,10 +58,7 @@ class Table:
     def rows_nats(self, values: FloatArray, noise: Noise, heights: FloatArray | None = None) -> float:
         """What the rows cost where an equation has these values, its numbers not counted.
 
-        Parameters
-        ----------
-        heights : ndarray of shape (n_samples,), optional
-            The shape of the noise, where it is not that of the values alone.
+        ``heights``: shape (n_samples,), the shape of the noise, where it is not that of the values alone.
         """
         assert self.replicates is not None
         if not np.isfinite(values).all():
@@ -112,12 +96,8 @@ class Table:
 def quick_nats(error: float, complexity: int, numbers: float, n_rows: int, n_inputs: int) -> float:
     """The price as a search needs it, from an error that is known: constant noise, no equal inputs.
 
-    Parameters
-    ----------
-    error : float
-        NMSE: relative to the target's variance.
-    numbers : float
-        Nats of the numbers.
+    ``error``: NMSE: relative to the target's variance.
+    ``numbers``: nats of the numbers.
 
     Examples
     --------

@@ -33,16 +33,9 @@ from sobolev_novelty.core.score import EXACT_NMSE
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicates:
-    """Which rows have equal inputs.
+    """Which rows have equal inputs."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n_samples,)
-        The number of its input for each row.
-    n_distinct : int
-    """
-
-    group: npt.NDArray[np.intp]
+    group: npt.NDArray[np.intp]  # ndarray of int, shape (n_samples,): the number of its input for each row
     n_distinct: int
 
     @classmethod
@@ -80,10 +73,7 @@ class Replicates:
 def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: float = 0.0) -> float:
     """The logarithm above, up to a constant of the table; infinite where a residual is not finite.
 
-    Parameters
-    ----------
-    least : float
-        Sum of squares that counts as nothing: what is left then is rounding.
+    ``least``: sum of squares that counts as nothing: what is left then is rounding.
 
     Examples
     --------

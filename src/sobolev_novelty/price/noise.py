@@ -28,21 +28,11 @@ KNOWN_SHAPES = tuple(name for name, power in POWERS.items() if not math.isnan(po
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How the noise of the target goes with its value.
+    """How the noise of the target goes with its value."""
 
-    Parameters
-    ----------
-    power : float
-        :math:`h = |f|^p`; 0 for constant noise.
-    floor : float
-        Values count as at least this: no instrument resolves zero to all digits.
-    is_found : bool
-        Whether the power was found from the rows, a number that has its price.
-    """
-
-    power: float = 0.0
-    floor: float = 0.0
-    is_found: bool = False
+    power: float = 0.0  # :math:`h = |f|^p`; 0 for constant noise
+    floor: float = 0.0  # values count as at least this: no instrument resolves zero to all digits
+    is_found: bool = False  # whether the power was found from the rows, a number that has its price
 
     @classmethod
     def of(cls, power: float, y: FloatArray, *, is_found: bool = False) -> Noise:

@@ -30,10 +30,7 @@ def form_nats(complexity: int, n_inputs: int) -> float:
 def structure_nats(expression: Expression, n_inputs: int, complexity: int | None = None) -> float:
     """The price of a form.
 
-    Parameters
-    ----------
-    complexity : int, optional
-        Its cost, where operators have costs of their own.
+    ``complexity``: its cost, where operators have costs of their own.
 
     Examples
     --------

@@ -20,17 +20,12 @@ LEVEL = 0.95
 class Bootstrap:
     """Spread of the novelties over resampled rows.
 
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (n_terms,)
-        Bounds of the interval that holds ``level`` of the resampled novelties.
-    stability : ndarray of shape (n_terms,)
-        Share of the resamples in which the verdict is the reported one.
+    ``lower``, ``upper``: shape (n_terms,), bounds of the interval that holds ``level`` of the resampled novelties.
     """
 
     lower: FloatArray
     upper: FloatArray
-    stability: FloatArray
+    stability: FloatArray  # shape (n_terms,): share of the resamples in which the verdict is the reported one
     level: float
     n_resamples: int
 

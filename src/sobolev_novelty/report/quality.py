@@ -81,10 +81,8 @@ def fit_quality(
 ) -> FitQuality | None:
     """How well the sum of the terms gives ``y``; None where fewer than three rows are finite.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,), optional
+    ``y``: shape (n_samples,).
+    ``weights``: shape (n_samples,).
 
     Examples
     --------

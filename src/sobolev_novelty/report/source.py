@@ -42,16 +42,10 @@ _SMALLEST = np.finfo(np.float64).tiny
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What the equation is meant to give, and how well each value is known.
+    """What the equation is meant to give, and how well each value is known."""
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,) or None
-        1/σ_k² where the measurement errors are known, and then ``variance`` is 1.
-    """
-
-    y: FloatArray
+    y: FloatArray  # shape (n_samples,)
+    #: shape (n_samples,) or None: 1/σ_k² where the measurement errors are known, and then ``variance`` is 1.
     weights: FloatArray | None = None
     variance: float | None = None
 
@@ -337,9 +331,7 @@ class SampledTerms:
 def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:
     """σ_s of Eq. 1: root mean square of the candidate over the rows used; 1 where the candidate vanishes.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_terms, n_used, ...)
+    ``values``: shape (n_terms, n_used, ...).
     """
     with np.errstate(over="ignore", invalid="ignore"):
         s = np.tensordot(coefficients, values, axes=1)

@@ -147,16 +147,11 @@ def term_verdicts(
 ) -> tuple[TermVerdict, ...]:
     """The words on every term.
 
-    Parameters
-    ----------
-    y : ndarray of shape (n_samples,), optional
-    weights : ndarray of shape (n_samples,), optional
-        1/σ_k² where measurement errors are known, and then ``variance`` is 1.
-    geometry : Geometry
-        Of the novelty behind *distinct*; its intercept is always free, and where the inputs lie on a curve or surface
-        the default takes slopes along it.
-    tau : float
-        Threshold of *distinct*.
+    ``y``: shape (n_samples,).
+    ``weights``: shape (n_samples,), 1/σ_k² where measurement errors are known, and then ``variance`` is 1.
+    ``geometry``: of the novelty behind *distinct*; its intercept is always free, and where the inputs lie on a curve or
+    surface the default takes slopes along it.
+    ``tau``: threshold of *distinct*.
 
     Examples
     --------
@@ -209,11 +204,8 @@ def verdicts_of_columns(
 ) -> tuple[TermVerdict, ...]:
     """The words on terms that are columns of numbers, with the t intervals of their coefficients.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (m, n_used)
-    nu : ndarray of shape (m,)
-        Novelties with a free intercept; ``nan`` where there are none.
+    ``columns``: shape (m, n_used).
+    ``nu``: shape (m,), novelties with a free intercept; ``nan`` where there are none.
     """
     if columns.shape[1] < MIN_WORD_ROWS:
         return (NO_VERDICT,) * len(columns)
@@ -250,11 +242,8 @@ def _judged(
 def verdicts_of_factor(R: FloatArray, b: FloatArray, nu: FloatArray, tau: float = TAU_ID) -> tuple[TermVerdict, ...]:
     """The words that need no single rows, from a factor R of the centred values of the terms.
 
-    Parameters
-    ----------
-    R : ndarray of shape (k, m)
-    b, nu : ndarray of shape (m,)
-        Coefficients, and novelties with a free intercept.
+    ``R``: shape (k, m).
+    ``b``, ``nu``: shape (m,), coefficients, and novelties with a free intercept.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         prediction = fit_columns(R.T, _of_order_one(R @ b)[0], is_centred=True)

@@ -16,13 +16,8 @@ def input_columns(
 ) -> list[str]:
     """The columns that are inputs: those named, or all but the others.
 
-    Parameters
-    ----------
-    table : Table
-    features : sequence of str, optional
-        The inputs, in order.
-    others : dict
-        Argument -> columns that it names and that are not inputs: ``{"target": ["y"]}``.
+    ``features``: the inputs, in order.
+    ``others``: argument -> columns that it names and that are not inputs: ``{"target": ["y"]}``.
 
     Examples
     --------

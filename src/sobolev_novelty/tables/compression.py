@@ -33,15 +33,9 @@ def compression_of(content: bytes) -> str | None:
 def decompressed(raw: IO[bytes], compression: str, name: str, max_bytes: int) -> IO[bytes]:
     """The text behind compressed bytes.
 
-    Parameters
-    ----------
-    raw : binary stream
-    compression : str
-        One of ``gzip``, ``bz2``, ``xz``, ``zstd``, ``zip``.
-    name : str
-        For messages.
-    max_bytes : int
-        More than this is refused, unless :meth:`BoundedReader.allow_as_much_again` is called in between.
+    ``compression``: one of ``gzip``, ``bz2``, ``xz``, ``zstd``, ``zip``.
+    ``name``: for messages.
+    ``max_bytes``: more than this is refused, unless :meth:`BoundedReader.allow_as_much_again` is called in between.
 
     Examples
     --------

@@ -32,14 +32,6 @@ def is_large(path: Path) -> bool:
 class FileChunks:
     r"""A table in a file, to be read some rows at a time, as often as wanted.
 
-    Parameters
-    ----------
-    path : Path
-    chunk_rows : int, optional
-        Rows per chunk; by default as many as make a chunk of a few megabytes.
-    written : TableFormat
-        See :func:`sobolev_novelty.tables.files.read_table`, also for the kinds of file.
-
     Examples
     --------
     >>> import tempfile
@@ -50,7 +42,8 @@ class FileChunks:
     """
 
     path: Path
-    chunk_rows: int | None = None
+    chunk_rows: int | None = None  # rows per chunk; by default as many as make a chunk of a few megabytes
+    #: See :func:`sobolev_novelty.tables.files.read_table`, also for the kinds of file.
     written: TableFormat = field(default_factory=TableFormat)
 
     def __post_init__(self) -> None:

@@ -31,23 +31,12 @@ USUAL_RATIO = 30
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table as it was read, and where from.
-
-    Parameters
-    ----------
-    frame : DataFrame
-    source : str
-        Name of the file, for messages.
-    first_row : int
-        For a part of a file: the number of rows before these.
-    notes : tuple of str
-        What was guessed about the format and might be wrong.
-    """
+    """A table as it was read, and where from."""
 
     frame: pd.DataFrame
-    source: str
-    first_row: int = 0
-    notes: tuple[str, ...] = ()
+    source: str  # name of the file, for messages
+    first_row: int = 0  # for a part of a file: the number of rows before these
+    notes: tuple[str, ...] = ()  # what was guessed about the format and might be wrong
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -109,26 +98,14 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """Where a table is, and of what kind.
+    """Where a table is, and of what kind."""
 
-    Parameters
-    ----------
-    name : str
-        For messages.
-    suffix : str
-        Kind by name, such as ``".csv"``; empty for a stream.
-    compression : str or None
-    content : Path or bytes
-        A file, or what a stream held.
-    max_bytes : int
-        How long the text behind compressed bytes may be, where that is more than :data:`USUAL_RATIO` times their own
-        length.
-    """
-
-    name: str
-    suffix: str
+    name: str  # for messages
+    suffix: str  # kind by name, such as ``".csv"``; empty for a stream
     compression: str | None
-    content: Path | bytes
+    content: Path | bytes  # a file, or what a stream held
+    #: How long the text behind compressed bytes may be, where that is more than :data:`USUAL_RATIO` times their own
+    #: length.
     max_bytes: int
 
     @classmethod
@@ -248,12 +225,8 @@ class TableFile:
 def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat | None = None) -> Table:
     r"""Read a table.
 
-    Parameters
-    ----------
-    source : str, Path, binary stream or TableFile
-        ``.csv``, ``.tsv``, ``.txt``, ``.dat`` or ``.parquet``; text also compressed (``.csv.gz`` …).
-    written : TableFormat, optional
-        How a text table is written, where the guess would be wrong.
+    ``source``: ``.csv``, ``.tsv``, ``.txt``, ``.dat`` or ``.parquet``; text also compressed (``.csv.gz`` …).
+    ``written``: how a text table is written, where the guess would be wrong.
 
     Examples
     --------

@@ -38,20 +38,6 @@ _DECIMAL_POINT = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\Z")
 class TableFormat:
     """How a text table is written; ``None`` is guessed.
 
-    Parameters
-    ----------
-    separator : str, optional
-        What separates the columns: one character, ``"tab"``, or ``"space"`` for any number of spaces.
-    decimal : {".", ","}, optional
-        The decimal mark.
-    encoding : str, optional
-        The encoding, by any name that Python knows. The guess is UTF-8, UTF-16 or Windows-1252.
-    has_header : bool
-        Whether the first line names the columns; otherwise they are ``x0, x1, …``.
-    max_megabytes : int
-        A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes
-        can hold gigabytes. Where files are read in chunks, each chunk may hold as much.
-
     Examples
     --------
     >>> TableFormat(separator="::")
@@ -60,10 +46,14 @@ class TableFormat:
     sobolev_novelty.errors.ParameterError: 'separator' must be one character, 'tab' or 'space'. Got '::'.
     """
 
+    #: What separates the columns: one character, ``"tab"``, or ``"space"`` for any number of spaces.
     separator: str | None = None
-    decimal: str | None = None
+    decimal: str | None = None  # {".", ","}: the decimal mark
+    #: The encoding, by any name that Python knows. The guess is UTF-8, UTF-16 or Windows-1252.
     encoding: str | None = None
-    has_header: bool = True
+    has_header: bool = True  # whether the first line names the columns; otherwise they are ``x0, x1, …``
+    #: A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes can
+    #: hold gigabytes. Where files are read in chunks, each chunk may hold as much.
     max_megabytes: int = MAX_MEGABYTES
 
     def __post_init__(self) -> None:
@@ -108,15 +98,9 @@ class TextLayout:
 def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "") -> TextLayout:
     r"""The layout of a text that starts with ``head``.
 
-    Parameters
-    ----------
-    head : bytes
-        The first :data:`HEAD` bytes; fewer are the whole text.
-    written : TableFormat
-    source : str
-        The file's name, for messages.
-    suffix : str
-        Its kind by name, such as ``".tsv"``.
+    ``head``: the first :data:`HEAD` bytes; fewer are the whole text.
+    ``source``: the file's name, for messages.
+    ``suffix``: its kind by name, such as ``".tsv"``.
 
     Examples
     --------

@@ -26,20 +26,11 @@ _DIFFERENCES = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParquetTable:
-    """An open file.
-
-    Parameters
-    ----------
-    stored : pyarrow.parquet.ParquetFile
-    texts : list of str
-        Columns of text that are read as a dictionary.
-    is_bounded : bool
-        Whether a row takes no more than the file says.
-    """
+    """An open file."""
 
     stored: Any
-    texts: list[str]
-    is_bounded: bool
+    texts: list[str]  # columns of text that are read as a dictionary
+    is_bounded: bool  # whether a row takes no more than the file says
 
     @classmethod
     def opened(cls, source: Path | IO[bytes], **options: Any) -> ParquetTable:

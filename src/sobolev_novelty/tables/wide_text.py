@@ -77,13 +77,8 @@ def read_wide(handle: IO[bytes], layout: TextLayout, n_rows: int) -> tuple[pd.Da
 
     ``None`` where pandas has to look at it column by column.
 
-    Parameters
-    ----------
-    handle : binary stream
-        From the start of the text; after ``None`` it is somewhere else.
-    layout : TextLayout
-    n_rows : int
-        Number of :func:`data_lines`: with it the table is in memory once.
+    ``handle``: from the start of the text; after ``None`` it is somewhere else.
+    ``n_rows``: number of :func:`data_lines`: with it the table is in memory once.
     """
     import pandas as pd
 

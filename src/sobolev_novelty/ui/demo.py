@@ -22,22 +22,14 @@ _N_ROWS = 400
 class Case:
     """One step of the demonstration.
 
-    Parameters
-    ----------
-    title, words : str
-        What is shown, and why.
-    report : NoveltyReport, optional
-    output : str
-        Text that a verb returned.
-    numbers : dict
-        The same for programs.
+    ``title``, ``words``: what is shown, and why.
     """
 
     title: str
     words: str
     report: NoveltyReport | None
-    output: str
-    numbers: dict[str, Any]
+    output: str  # text that a verb returned
+    numbers: dict[str, Any]  # the same for programs
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, ready for JSON."""

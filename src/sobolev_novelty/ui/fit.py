@@ -34,41 +34,26 @@ MIN_ROWS = 2
 class FitSummary:
     """What ``sobolev fit`` tells: the chosen equation, its numbers, and the front.
 
-    Parameters
-    ----------
-    equation : str
-    r2 : float or None
-        On the training rows; None where it is not finite.
-    front : tuple of dict
-        complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen, r2 (on the training rows).
-    notes : tuple of str
-        Which columns and rows were not used, and why.
-    counts : dict
-        What the engine counted: the calls of a language model, for example.
-    out : str or None
-        Where the model is.
-    problem : str
-        Why the model is not where it was wanted; empty where it is.
-    reason, noise : str
-        Why this equation was chosen, and what the noise is.
-    verdicts : tuple of dict
-        What the rows say of each term: distinct, needed, determined, with the interval of its coefficient.
+    ``reason``, ``noise``: why this equation was chosen, and what the noise is.
     """
 
     equation: str
     complexity: int
-    r2: float | None
+    r2: float | None  # on the training rows; None where it is not finite
     n_rows: int
     n_evaluations: int
     n_novelty_calls: int
     stop_reason: str
+    #: complexity, loss, score, min_novelty, mean_novelty, expression (text), chosen, r2 (on the training rows).
     front: tuple[dict[str, Any], ...]
-    notes: tuple[str, ...]
+    notes: tuple[str, ...]  # which columns and rows were not used, and why
+    #: What the engine counted: the calls of a language model, for example.
     counts: dict[str, Any] = field(default_factory=dict)
-    out: str | None = None
-    problem: str = ""
+    out: str | None = None  # where the model is
+    problem: str = ""  # why the model is not where it was wanted; empty where it is
     reason: str = ""
     noise: str = ""
+    #: What the rows say of each term: distinct, needed, determined, with the interval of its coefficient.
     verdicts: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,15 +92,10 @@ def _interval(row: Mapping[str, Any]) -> str:
 class Predictions:
     """One prediction per row of a table.
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows,)
-        ``nan`` where an input is missing or the equation is not defined.
-    notes, out, problem
-        See :class:`FitSummary`.
+    ``notes``, ``out``, ``problem``: see :class:`FitSummary`.
     """
 
-    values: FloatArray
+    values: FloatArray  # shape (n_rows,): ``nan`` where an input is missing or the equation is not defined
     notes: tuple[str, ...]
     out: str | None = None
     problem: str = ""
@@ -150,25 +130,14 @@ def fit_table(
     Columns that are not numeric and rows in which a value is missing are left out, and the notes say so. The paths are
     checked before the search; a model that cannot be written all the same is kept in the temporary folder.
 
-    Parameters
-    ----------
-    model : SymbolicRegressor
-    data, written
-        See :func:`sobolev_novelty.tables.files.read_table`; or a table that was read before.
-    target : str
-        Column to predict.
-    features : sequence of str, optional
-        Columns that are inputs; by default all numeric columns but the target, the weights and ``drop``.
-    drop : sequence of str
-        Columns to leave out.
-    weights : str, optional
-        Column of row weights.
-    sigma : str, optional
-        Column of the standard deviations of the target's noise.
-    out, checkpoint : Path, optional
-        Where the model goes, and from where a run that was killed is continued; JSON.
-    callback : callable, optional
-        See :meth:`SymbolicRegressor.fit`.
+    ``data``, ``written``: see :func:`sobolev_novelty.tables.files.read_table`; or a table that was read before.
+    ``target``: column to predict.
+    ``features``: columns that are inputs; by default all numeric columns but the target, the weights and ``drop``.
+    ``drop``: columns to leave out.
+    ``weights``: column of row weights.
+    ``sigma``: column of the standard deviations of the target's noise.
+    ``out``, ``checkpoint``: where the model goes, and from where a run that was killed is continued; JSON.
+    ``callback``: see :meth:`SymbolicRegressor.fit`.
     """
     if out is not None:
         check_output(out, (".json",))
@@ -219,15 +188,10 @@ def predict_table(
 ) -> Predictions:
     """Predictions of a model, one per row of a table; rows in which an input is missing give ``nan``.
 
-    Parameters
-    ----------
-    model : SymbolicRegressor
-    data, written
-        See :func:`sobolev_novelty.tables.files.read_table`. Only columns that the equation uses are needed.
-    index : int, optional
-        Row of the front; by default the chosen equation.
-    out : Path, optional
-        Table to write, with one column ``prediction``.
+    ``data``, ``written``: see :func:`sobolev_novelty.tables.files.read_table`. Only columns that the equation uses are
+    needed.
+    ``index``: row of the front; by default the chosen equation.
+    ``out``: table to write, with one column ``prediction``.
     """
     import pandas as pd
 

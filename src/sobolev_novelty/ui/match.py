@@ -30,22 +30,12 @@ from sobolev_novelty.tables.files import Table
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchedEquation:
-    """An expression, the inputs it is judged on, and the target where one was named.
+    """An expression, the inputs it is judged on, and the target where one was named."""
 
-    Parameters
-    ----------
-    expression : Expression
-        In the names of ``sample``.
-    sample : Sample
-    y : ndarray of shape (n_samples,), optional
-    notes : tuple of str
-        Which columns and rows are not used, and why.
-    """
-
-    expression: Expression
+    expression: Expression  # in the names of ``sample``
     sample: Sample
-    y: FloatArray | None
-    notes: tuple[str, ...]
+    y: FloatArray | None  # shape (n_samples,)
+    notes: tuple[str, ...]  # which columns and rows are not used, and why
 
     def report(self, **options: Any) -> NoveltyReport:
         """The novelty of every term, with the options of :func:`sobolev_novelty.novelty`; notes on the table first."""
@@ -138,17 +128,11 @@ def match_equation(
 
     Columns that are not numeric and that nobody names are left out; so are rows without a target.
 
-    Parameters
-    ----------
-    equation : str
-    table : Table
-        See :func:`sobolev_novelty.tables.files.read_table`.
-    target : str, optional
-        Column that is not an input.
-    features : sequence of str, optional
-        Columns that are inputs, in the order in which ``x0, x1, …`` count them; by default all but the target.
-    variables, dialect : str
-        See :func:`sobolev_novelty.language.parsing.parse`.
+    ``table``: see :func:`sobolev_novelty.tables.files.read_table`.
+    ``target``: column that is not an input.
+    ``features``: columns that are inputs, in the order in which ``x0, x1, …`` count them; by default all but the
+    target.
+    ``variables``, ``dialect``: see :func:`sobolev_novelty.language.parsing.parse`.
 
     Examples
     --------
@@ -185,15 +169,8 @@ def streamed_report(
 ) -> NoveltyReport:
     """The report of ``match_equation(…).report(…)`` with the memory of one chunk of the file.
 
-    Parameters
-    ----------
-    chunks : FileChunks
-    on_progress : callable
-        Told how much of the file has been read.
-    **options
-        Those of :class:`~sobolev_novelty.report.streaming.accumulator.NoveltyAccumulator`.
-
-    The other parameters are those of :func:`match_equation`.
+    ``on_progress``: told how much of the file has been read.
+    ``**options``: those of :class:`~sobolev_novelty.report.streaming.accumulator.NoveltyAccumulator`.
     """
     first = chunks.first()
     columns = _inputs(first, target, features)

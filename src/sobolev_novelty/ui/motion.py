@@ -23,21 +23,13 @@ if TYPE_CHECKING:
 class MotionSummary:
     """What ``sobolev fit --time`` tells.
 
-    Parameters
-    ----------
-    equations : tuple of dict
-        One per state: state, expression (text), complexity, r2_rate, misfit, min_novelty.
-    checks : tuple of dict
-        One per trajectory: errors, lost_at, diverged_at, reason, followed.
-    text : str
-        Equations, checks and verdicts in words.
-    notes, out, problem
-        As in :class:`sobolev_novelty.ui.fit.FitSummary`.
+    ``notes``, ``out``, ``problem``: as in :class:`sobolev_novelty.ui.fit.FitSummary`.
     """
 
+    #: One per state: state, expression (text), complexity, r2_rate, misfit, min_novelty.
     equations: tuple[dict[str, Any], ...]
-    checks: tuple[dict[str, Any], ...]
-    text: str
+    checks: tuple[dict[str, Any], ...]  # one per trajectory: errors, lost_at, diverged_at, reason, followed
+    text: str  # equations, checks and verdicts in words
     notes: tuple[str, ...]
     out: str | None = None
     problem: str = ""
@@ -93,16 +85,11 @@ def fit_trajectories(
 ) -> MotionSummary:
     """Fit equations of motion to a table.
 
-    Parameters
-    ----------
-    model : DynamicsRegressor
-        Its ``time`` and ``trajectory`` name columns of the table.
-    data, written
-        See :func:`sobolev_novelty.tables.files.read_table`.
-    features : sequence of str, optional
-        Columns that are states; by default all numeric columns but those of time and trajectory, and ``drop``.
-    out : Path, optional
-        Where the model goes; JSON.
+    ``model``: its ``time`` and ``trajectory`` name columns of the table.
+    ``data``, ``written``: see :func:`sobolev_novelty.tables.files.read_table`.
+    ``features``: columns that are states; by default all numeric columns but those of time and trajectory, and
+    ``drop``.
+    ``out``: where the model goes; JSON.
     """
     import pandas as pd
 

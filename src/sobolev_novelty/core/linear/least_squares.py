@@ -36,31 +36,17 @@ EXACT = 1e-12
 class TermFit:
     """A least-squares fit of terms beside a free intercept, and what follows from it.
 
-    Parameters
-    ----------
-    n_rows : int
-        Rows with a positive weight.
-    lengths : ndarray of shape (m,)
-        z_i; 0 for a term that is constant on the rows.
-    inverse : ndarray of shape (m, m)
-        A, by pseudo-inverse where terms depend on each other.
-    is_dependent : bool ndarray of shape (m,)
-        Terms in the span of the others, and constant ones.
-    b : ndarray of shape (m,)
-    rss, tss : float
-        Squared residual, and squared length of the target.
-    known_variance : float or None
-        The noise variance where measurement errors are known.
+    ``rss``, ``tss``: squared residual, and squared length of the target.
     """
 
-    n_rows: int
-    lengths: FloatArray
-    inverse: FloatArray
-    is_dependent: npt.NDArray[np.bool_]
-    b: FloatArray
+    n_rows: int  # rows with a positive weight
+    lengths: FloatArray  # shape (m,): z_i; 0 for a term that is constant on the rows
+    inverse: FloatArray  # shape (m, m): A, by pseudo-inverse where terms depend on each other
+    is_dependent: npt.NDArray[np.bool_]  # bool, shape (m,): terms in the span of the others, and constant ones
+    b: FloatArray  # shape (m,)
     rss: float
     tss: float
-    known_variance: float | None = None
+    known_variance: float | None = None  # the noise variance where measurement errors are known
 
     @property
     def coefficients(self) -> FloatArray:
@@ -129,15 +115,10 @@ def fit_columns(
 ) -> TermFit:
     """Fit a target by terms and a free intercept.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (m, n)
-        Values of the terms at the rows used.
-    y : ndarray of shape (n,)
-    weights : ndarray of shape (n,), optional
-        Row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
-    is_centred : bool
-        The columns are those of a factor of the centred ones: the constant is out of them already.
+    ``columns``: shape (m, n), values of the terms at the rows used.
+    ``y``: shape (n,).
+    ``weights``: shape (n,), row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
+    ``is_centred``: the columns are those of a factor of the centred ones: the constant is out of them already.
 
     Examples
     --------
@@ -172,22 +153,15 @@ def fit_columns(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collinearity:
-    """Condition indices of the terms and the intercept, with variance proportions (Belsley, Kuh and Welsch 1980).
+    """Condition indices of the terms and the intercept, with variance proportions (Belsley, Kuh and Welsch 1980)."""
 
-    Parameters
-    ----------
-    indices : ndarray of shape (m + 1,)
-        Largest singular value of the columns, scaled to length 1 and not centred, over each; ascending. Above 30 a
-        relation between terms is harmful where two of its proportions are above one half.
-    proportions : ndarray of shape (m + 1, m + 1)
-        Row k: the share of each coefficient's variance, intercept first, that belongs to index k. Columns add up to 1.
-    inflation : ndarray of shape (m,)
-        VIF of each term.
-    """
-
+    #: shape (m + 1,): largest singular value of the columns, scaled to length 1 and not centred, over each; ascending.
+    #: Above 30 a relation between terms is harmful where two of its proportions are above one half.
     indices: FloatArray
+    #: shape (m + 1, m + 1): row k: the share of each coefficient's variance, intercept first, that belongs to index k.
+    #: Columns add up to 1.
     proportions: FloatArray
-    inflation: FloatArray
+    inflation: FloatArray  # shape (m,): VIF of each term
 
     def by_term(self) -> dict[str, FloatArray]:
         """VIF, and the index and share that most of the variance of each term belongs to; ``nan`` for a constant."""
@@ -204,9 +178,7 @@ class Collinearity:
 def collinearity(columns: FloatArray) -> Collinearity:
     """Condition indices and variance proportions of terms beside an intercept.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (m, n)
+    ``columns``: shape (m, n).
 
     Examples
     --------

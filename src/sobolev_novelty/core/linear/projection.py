@@ -72,24 +72,12 @@ Extended = npt.NDArray[np.longdouble]
 
 @dataclass(frozen=True, eq=False)
 class Residuals:
-    """What one factorisation says about all terms.
+    """What one factorisation says about all terms."""
 
-    Parameters
-    ----------
-    nu : ndarray of shape (m,)
-        Novelty of each term; 0 for dependent and for null terms.
-    lengths : ndarray of shape (m,)
-        ‖Ψ(φ_i)‖.
-    is_null : bool ndarray of shape (m,)
-        Terms whose signature is zero on the sample.
-    R : ndarray of shape (k, m)
-        Normalised factor: its Gram matrix is G. Null terms have a zero column.
-    """
-
-    nu: FloatArray
-    lengths: FloatArray
-    is_null: npt.NDArray[np.bool_]
-    R: FloatArray
+    nu: FloatArray  # shape (m,): novelty of each term; 0 for dependent and for null terms
+    lengths: FloatArray  # shape (m,): ‖Ψ(φ_i)‖
+    is_null: npt.NDArray[np.bool_]  # bool, shape (m,): terms whose signature is zero on the sample
+    R: FloatArray  # shape (k, m): normalised factor: its Gram matrix is G. Null terms have a zero column.
 
     @cached_property
     def rank(self) -> int:
@@ -278,16 +266,10 @@ def _triangular_inverse(T: Extended) -> Extended:
 def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> FloatArray:
     """Novelty of each candidate column against the span of the reference columns, one at a time.
 
-    Parameters
-    ----------
-    reference : ndarray of shape (p, k)
-        Signatures already there; k may be 0.
-    candidates : ndarray of shape (p, c)
+    ``reference``: shape (p, k), signatures already there; k may be 0.
+    ``candidates``: shape (p, c).
 
-    Returns
-    -------
-    ndarray of shape (c,)
-        ‖(I − P)ψ‖ / ‖ψ‖, 1 against an empty reference; 0 for a zero column.
+    Returns shape (c,): ‖(I − P)ψ‖ / ‖ψ‖, 1 against an empty reference; 0 for a zero column.
 
     Examples
     --------

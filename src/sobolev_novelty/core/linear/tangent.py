@@ -42,32 +42,20 @@ EXACT = 1e-10
 class Frame:
     """The dimension of the inputs, and the directions of the data at some of their rows.
 
-    Parameters
-    ----------
-    n_columns, dimension : int
-        Columns, and the dimension of the rows: discrete columns count in full.
-    rows : int ndarray of shape (n_centres,)
-        Rows at which directions are known.
-    directions : ndarray of shape (n_centres, q, n_features)
-        Orthonormal, in standardized inputs.
-    discrete : int ndarray
-        Columns that are directions of their own, at every row.
+    ``n_columns``, ``dimension``: columns, and the dimension of the rows: discrete columns count in full.
     """
 
     n_columns: int
     dimension: int
-    rows: npt.NDArray[np.intp]
-    directions: FloatArray
-    discrete: npt.NDArray[np.intp]
+    rows: npt.NDArray[np.intp]  # int ndarray of shape (n_centres,): rows at which directions are known
+    directions: FloatArray  # shape (n_centres, q, n_features): orthonormal, in standardized inputs
+    discrete: npt.NDArray[np.intp]  # columns that are directions of their own, at every row
 
     def along(self, slopes: FloatArray, columns: Sequence[int]) -> FloatArray:
         """Slopes along the data, (n_terms, n_directions, n_centres), without discrete columns that are not given.
 
-        Parameters
-        ----------
-        slopes : ndarray of shape (n_terms, len(columns), n_samples)
-            Along these standardized inputs; those along all others are zero.
-        columns : sequence of int
+        ``slopes``: shape (n_terms, len(columns), n_samples), along these standardized inputs; those along all others
+        are zero.
         """
         here = np.ascontiguousarray(slopes[:, :, self.rows].transpose(2, 1, 0))  # rows × columns × terms
         is_all = len(columns) == self.directions.shape[2]

@@ -30,46 +30,29 @@ Function = Callable[..., Any]
 class Operator:
     """One primitive. Operators are compared by identity: the table holds the only instance of each.
 
-    Parameters
-    ----------
-    name : str
-        Canonical name, valid in function-call notation: ``sin(x0)``, ``add(x0, x1)``.
-    arity : int
-        Number of operands, 1 or 2.
-    value, first, second
-        NumPy functions: the value, the first and the second partial derivatives.
-    latex, numpy, cpp : str
-        Templates with ``{0}`` and ``{1}`` for the operands.
-    sympy : callable
-        ``(sympy_module, *operands) -> sympy expression``.
-    aliases : tuple of str
-        Other spellings the parser accepts.
-    symbol, precedence
-        For infix operators.
-    domain : tuple of (float, float)
-        Least and greatest argument of each operand; empty for the whole line.
-    derived_by : tuple of str
-        How the first and the second derivatives of an own operator are made; empty text where they are formulas.
-    opcode : int
-        Position in the table, from 1; below 0 for an own operator.
+    ``value``, ``first``, ``second``: numPy functions: the value, the first and the second partial derivatives.
+    ``latex``, ``numpy``, ``cpp``: templates with ``{0}`` and ``{1}`` for the operands.
+    ``symbol``, ``precedence``: for infix operators.
     """
 
-    name: str
-    arity: int
+    name: str  # canonical name, valid in function-call notation: ``sin(x0)``, ``add(x0, x1)``
+    arity: int  # number of operands, 1 or 2
     value: Function
     first: tuple[Function, ...]
     second: tuple[Function, ...]
     latex: str
     numpy: str
     cpp: str
-    sympy: Function
-    aliases: tuple[str, ...] = ()
+    sympy: Function  # ``(sympy_module, *operands) -> sympy expression``
+    aliases: tuple[str, ...] = ()  # other spellings the parser accepts
     symbol: str = ""
     precedence: int = 9
     is_commutative: bool = False
+    #: tuple of (float, float): least and greatest argument of each operand; empty for the whole line.
     domain: tuple[tuple[float, float], ...] = ()
+    #: How the first and the second derivatives of an own operator are made; empty text where they are formulas.
     derived_by: tuple[str, str] = ("", "")
-    opcode: int = field(default=0)
+    opcode: int = field(default=0)  # position in the table, from 1; below 0 for an own operator
 
     @property
     def is_own(self) -> bool:

@@ -36,15 +36,6 @@ _N_POINTS = 40
 class Elementwise:
     """A user's function as the kernels call it, with arrays of any shape, numbers, arguments outside the domain.
 
-    Parameters
-    ----------
-    name : str
-        What errors call it.
-    function : callable
-        Gets float arrays of one dimension.
-    domain : tuple of (float, float)
-        Outside the value is nan, and the function is not asked.
-
     Examples
     --------
     >>> root = Elementwise("root", np.sqrt, ((0.0, np.inf),))
@@ -52,9 +43,9 @@ class Elementwise:
     (array([[ 2., nan]]), 3.0)
     """
 
-    name: str
-    function: Pointwise
-    domain: Domain
+    name: str  # what errors call it
+    function: Pointwise  # gets float arrays of one dimension
+    domain: Domain  # tuple of (float, float): outside the value is nan, and the function is not asked
 
     def __call__(self, *arguments: Any) -> Any:
         """The values, in the shape that the arguments have together."""
@@ -179,21 +170,11 @@ def _stepped(f: Elementwise, points: list[FloatArray]) -> tuple[Pointwise, ...] 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differentiated:
-    """A function with its derivatives.
+    """A function with its derivatives."""
 
-    Parameters
-    ----------
-    first : tuple of callable
-        Along each operand, as functions of the operands and the value.
-    second : tuple of callable
-        f_aa, or f_aa, f_ab and f_bb.
-    made_by : tuple of str
-        How the first and the second ones are made; empty text for a formula.
-    """
-
-    first: tuple[Pointwise, ...]
-    second: tuple[Pointwise, ...]
-    made_by: tuple[str, str]
+    first: tuple[Pointwise, ...]  # along each operand, as functions of the operands and the value
+    second: tuple[Pointwise, ...]  # f_aa, or f_aa, f_ab and f_bb
+    made_by: tuple[str, str]  # how the first and the second ones are made; empty text for a formula
 
 
 def differentiated(f: Elementwise, derivatives: Sequence[Pointwise], points: list[FloatArray]) -> Differentiated:

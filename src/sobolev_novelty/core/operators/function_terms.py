@@ -33,21 +33,12 @@ Columns = list[npt.NDArray[Any]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionTerms:
-    """Values and gradients of functions at the samples.
-
-    Parameters
-    ----------
-    labels : tuple of str
-    values : ndarray of shape (n_terms, n_samples)
-    gradients : ndarray of shape (n_terms, n_features, n_samples)
-    note : str
-        How the derivatives were made.
-    """
+    """Values and gradients of functions at the samples."""
 
     labels: tuple[str, ...]
-    values: FloatArray
-    gradients: FloatArray
-    note: str
+    values: FloatArray  # shape (n_terms, n_samples)
+    gradients: FloatArray  # shape (n_terms, n_features, n_samples)
+    note: str  # how the derivatives were made
 
 
 def is_function_list(terms: Any) -> bool:
@@ -64,12 +55,8 @@ def _is_function(term: Any) -> bool:
 def function_terms(functions: Sequence[Function], sample: Sample) -> FunctionTerms:
     """Evaluate and differentiate functions.
 
-    Parameters
-    ----------
-    functions : sequence of callable
-        A function gets the columns that its parameters are named after, or all columns where it has a parameter for
-        each, or the whole table, shape (n_samples, n_features); it returns one number per row.
-    sample : Sample
+    ``functions``: a function gets the columns that its parameters are named after, or all columns where it has a
+    parameter for each, or the whole table, shape (n_samples, n_features); it returns one number per row.
 
     Examples
     --------

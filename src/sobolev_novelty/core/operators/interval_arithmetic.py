@@ -27,18 +27,13 @@ OVERFLOW = "overflows"
 class Bounds:
     """Bounds of a result, and on which intervals something may go wrong.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (n,)
-    trouble : ndarray of bool
-    problem : str
-        What may happen, as the end of a sentence.
+    ``low``, ``high``: shape (n,).
     """
 
     low: FloatArray
     high: FloatArray
     trouble: BoolArray
-    problem: str = ""
+    problem: str = ""  # what may happen, as the end of a sentence
 
 
 def applied(op: Operator, operands: Sequence[Interval]) -> Bounds:

@@ -40,19 +40,13 @@ ONE_ROW_SHARE, MIN_ROWS_FOR_POLES = 0.5, 40
 class Additive:
     """Terms beside a constant on both parts of the rows.
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        The constant not among them.
-    T, V : ndarray of shape (m + 2, m + 2)
-    total : float
-        Sum of squares of ``y`` about its mean on the validation rows.
+    ``T``, ``V``: shape (m + 2, m + 2).
     """
 
-    terms: tuple[Expression, ...]
+    terms: tuple[Expression, ...]  # the constant not among them
     T: FloatArray
     V: FloatArray
-    total: float
+    total: float  # sum of squares of ``y`` about its mean on the validation rows
 
     def error(self, places: Sequence[int]) -> float:
         """Validation error of the model with these terms and a constant."""
@@ -124,16 +118,10 @@ class Additive:
 class Parts:
     """The rows on which models are compared, in two parts, drawn once for a run.
 
-    Parameters
-    ----------
-    sample : Sample
-        Rows of both parts, the training rows first.
-    y, root : ndarray of shape (n_rows,)
-        Target, and the square roots of the weights.
-    n_training : int
+    ``y``, ``root``: shape (n_rows,), target, and the square roots of the weights.
     """
 
-    sample: Sample
+    sample: Sample  # rows of both parts, the training rows first
     y: FloatArray
     root: FloatArray
     n_training: int

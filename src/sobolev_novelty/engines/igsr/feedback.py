@@ -22,30 +22,14 @@ MAX_LITTLE, MAX_MUCH, MAX_PAIRS = 3, 2, 2
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parent:
-    """The model that is to be extended, as it is shown.
+    """The model that is to be extended, as it is shown."""
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        In the names that are shown, the constant not among them.
-    expression : Expression or None
-        The whole model; None for an empty one.
-    inputs : Sample
-        The fixed training sample, in the names that are shown.
-    fitted : Additive or None
-        The terms on both parts of the rows, in the same order.
-    guidance : SobolevGuidance
-        Threshold and order of the diagnosis.
-    intercept : {"free", "term"}
-        What the constant is in the diagnosis.
-    """
-
-    terms: tuple[Expression, ...]
-    expression: Expression | None
-    inputs: Sample
-    fitted: Additive | None
-    guidance: SobolevGuidance
-    intercept: str = "free"
+    terms: tuple[Expression, ...]  # in the names that are shown, the constant not among them
+    expression: Expression | None  # the whole model; None for an empty one
+    inputs: Sample  # the fixed training sample, in the names that are shown
+    fitted: Additive | None  # the terms on both parts of the rows, in the same order
+    guidance: SobolevGuidance  # threshold and order of the diagnosis
+    intercept: str = "free"  # {"free", "term"}: what the constant is in the diagnosis
 
 
 def nothing(parent: Parent) -> str:

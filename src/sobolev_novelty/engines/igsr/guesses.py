@@ -19,10 +19,7 @@ def model_guesses(
 ) -> list[Expression]:
     """The terms that a proposer offers for a problem, each alone and those of one answer together.
 
-    Parameters
-    ----------
-    n_calls : int
-        Calls at most; none is begun when the time is over.
+    ``n_calls``: calls at most; none is begun when the time is over.
     """
     about = subject(problem.user.inputs(problem.sample), problem.y, problem.user.target, problem.operators)
     text = question_text(about, current=(), r2=0.0, best=(), feedback="", n_terms=proposer.n_terms)

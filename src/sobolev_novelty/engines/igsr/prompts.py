@@ -29,13 +29,7 @@ MAX_CURRENT, MAX_BEST = 12, 3
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a run asks about: the part of the words that stays the same.
-
-    Parameters
-    ----------
-    vocabulary : Vocabulary
-    text : str
-    """
+    """What a run asks about: the part of the words that stays the same."""
 
     vocabulary: Vocabulary
     text: str
@@ -52,14 +46,9 @@ def subject(
 ) -> Subject:
     """Describe a problem.
 
-    Parameters
-    ----------
-    inputs : Sample
-        In the names and units that are shown.
-    descriptions : mapping of str to str, optional
-        Of variables or the target: meaning, unit.
-    n_rows_shown : int
-        Rows of the table to show, the first ones.
+    ``inputs``: in the names and units that are shown.
+    ``descriptions``: of variables or the target: meaning, unit.
+    ``n_rows_shown``: rows of the table to show, the first ones.
     """
     told = descriptions or {}
     lines = ["Variables:"]
@@ -88,16 +77,11 @@ def question_text(
 ) -> str:
     """The prompt for one expansion.
 
-    Parameters
-    ----------
-    current : sequence of (term, influence)
-        The parent's terms; influence is the rise of the validation error, as a share of the target's variance, when
-        the term is removed.
-    r2 : float
-        Of the parent on the validation part.
-    best : sequence of (R², model)
-    feedback : str
-        Appended where it is not empty; without it the text is byte for byte that of plain IGSR.
+    ``current``: sequence of (term, influence), the parent's terms; influence is the rise of the validation error, as a
+    share of the target's variance, when the term is removed.
+    ``r2``: of the parent on the validation part.
+    ``best``: sequence of (R², model).
+    ``feedback``: appended where it is not empty; without it the text is byte for byte that of plain IGSR.
     """
     parts = ["The target is modelled as a sum of terms; the coefficients are fitted.", about.text]
     if current:

@@ -12,18 +12,12 @@ from sobolev_novelty.core.expression import Expression
 class Node:
     """An additive model in the tree.
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        In the variables of the search, inner constants fitted, the constant offset not among them.
-    r2, score : float
-        On the validation part; the score is R_base of it.
-    visits, n_expansions : int
-        Times the node was passed, and times terms were asked for.
-    total, best : float
-        Sum and maximum of the scores below.
+    ``r2``, ``score``: on the validation part; the score is R_base of it.
+    ``visits``, ``n_expansions``: times the node was passed, and times terms were asked for.
+    ``total``, ``best``: sum and maximum of the scores below.
     """
 
+    #: In the variables of the search, inner constants fitted, the constant offset not among them.
     terms: tuple[Expression, ...] = ()
     r2: float = 0.0
     score: float = 0.0

@@ -123,10 +123,7 @@ Origin = tuple[str | None, str | None, str | None]
 def engine_notes(origins: Iterable[Origin]) -> list[str]:
     """Sentences about the rows that the present engine did not make, or may not have made; none if it made them all.
 
-    Parameters
-    ----------
-    origins : iterable of (engine, commit, version)
-        One per row.
+    ``origins``: iterable of (engine, commit, version), one per row.
     """
     rows = Counter(origins)
     present = engine_fingerprint()

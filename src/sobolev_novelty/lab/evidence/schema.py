@@ -18,22 +18,13 @@ _SQL_TYPES = {str: "TEXT", int: "INTEGER", float: "REAL"}
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column.
-
-    Parameters
-    ----------
-    name : str
-    kind : type
-        ``str``, ``int`` or ``float``.
-    meaning : str
-        What it holds, in words.
-    role : {"result", "key", "origin", "claim"}
-        What was found, what identifies the row, which sources made it where and when, or who is working on it.
-    """
+    """One column."""
 
     name: str
-    kind: type[str] | type[int] | type[float]
-    meaning: str
+    kind: type[str] | type[int] | type[float]  # ``str``, ``int`` or ``float``
+    meaning: str  # what it holds, in words
+    #: {"result", "key", "origin", "claim"}: what was found, what identifies the row, which sources made it where and
+    #: when, or who is working on it.
     role: Role = "result"
 
     @property
@@ -65,13 +56,6 @@ COMMON = (
 class Schema:
     """The columns of a store.
 
-    Parameters
-    ----------
-    made_by : str
-        The command that makes such stores.
-    own : tuple of Column
-        Key columns and results; the columns of :data:`COMMON` are added.
-
     Examples
     --------
     >>> schema = Schema("sobolev bench run", (Column("task", str, "its name", "key"), Column("r2", float, "R²")))
@@ -79,8 +63,8 @@ class Schema:
     (12, ('task', 'r2', 'status'))
     """
 
-    made_by: str
-    own: tuple[Column, ...]
+    made_by: str  # the command that makes such stores
+    own: tuple[Column, ...]  # key columns and results; the columns of :data:`COMMON` are added
 
     @property
     def columns(self) -> tuple[Column, ...]:

@@ -54,11 +54,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
 class EvidenceStore(ABC):
     """A file of results; what its rows hold is said by :attr:`schema`.
 
-    Parameters
-    ----------
-    path : path
-    read_only : bool
-        Refuse to create or change the file; for tables and figures.
+    ``read_only``: refuse to create or change the file; for tables and figures.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
@@ -109,10 +105,7 @@ class EvidenceStore(ABC):
     def _open(self) -> str:
         """Make or widen the tables, all or nothing: a file that is refused is left as it was.
 
-        Returns
-        -------
-        str
-            The columns to read.
+        Returns the columns to read.
         """
         with closing(sqlite3.connect(self._address(), uri=True, timeout=60.0, isolation_level=None)) as connection:
             if not self.read_only:
@@ -232,10 +225,7 @@ class EvidenceStore(ABC):
     def finish(self, key: Key, result: Mapping[str, Any]) -> bool:
         """Fill the row of a job this process has claimed.
 
-        Returns
-        -------
-        bool
-            ``False`` if the claim was lost in the meantime (taken over as stale): the other runner's row is kept.
+        Returns ``False`` if the claim was lost in the meantime (taken over as stale): the other runner's row is kept.
         """
         values = self._stamped(result)
         assignments = ", ".join(f'"{column}" = ?' for column in values)

@@ -82,23 +82,14 @@ def export(
 ) -> Any:
     """The expression in another language.
 
-    Parameters
-    ----------
-    expression : Expression
-    language : {"numpy", "jax", "torch", "c", "cpp", "julia", "excel", "latex", "sympy"}
-        NumPy, JAX and PyTorch: a function of a table ``X``. C and C++: of an array ``x``. Julia: of one number per
-        input, broadcast with ``f.(…)``. Excel: a formula of the cells ``A2, B2, …`` in the order of the columns.
-        SymPy: an object whose text ``sympify`` reads back; inputs whose names are not plain words, or words of SymPy's
-        own, are renamed (``body mass`` is ``body_mass``, ``E`` is ``E_``). ``to_sympy`` keeps every name.
-    names : sequence of str, optional
-        The columns, in their order; by default ``x0, x1, …``, or for Julia, LaTeX and SymPy whatever the variables are.
-    function_name : str
-    precision : int, optional
-        Significant digits of the constants; all of them by default.
-
-    Returns
-    -------
-    str, or a SymPy expression
+    ``language``: {"numpy", "jax", "torch", "c", "cpp", "julia", "excel", "latex", "sympy"}, numPy, JAX and PyTorch: a
+    function of a table ``X``. C and C++: of an array ``x``. Julia: of one number per input, broadcast with ``f.(…)``.
+    Excel: a formula of the cells ``A2, B2, …`` in the order of the columns. SymPy: an object whose text ``sympify``
+    reads back; inputs whose names are not plain words, or words of SymPy's own, are renamed (``body mass`` is
+    ``body_mass``, ``E`` is ``E_``). ``to_sympy`` keeps every name.
+    ``names``: the columns, in their order; by default ``x0, x1, …``, or for Julia, LaTeX and SymPy whatever the
+    variables are.
+    ``precision``: significant digits of the constants; all of them by default.
 
     Examples
     --------

@@ -167,28 +167,15 @@ def check_identifier(function_name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How one language writes an expression.
+    """How one language writes an expression."""
 
-    Parameters
-    ----------
-    template_of : callable ``Operator -> str``
-    column : callable ``int -> str``
-        The variable at this position.
-    literal : str
-        Put around numbers that meet only numbers.
-    wraps_literals : callable ``str -> bool``
-        Whether this template wants ``literal`` around every number.
-    temporary : str
-        Names of intermediate results.
-    max_nesting : int, optional
-        Deeper text is cut into statements; None where the language has no statements.
-    """
-
-    template_of: Callable[[Operator], str]
-    column: Callable[[int], str]
-    literal: str = "{}"
+    template_of: Callable[[Operator], str]  # callable ``Operator -> str``
+    column: Callable[[int], str]  # callable ``int -> str``: the variable at this position
+    literal: str = "{}"  # put around numbers that meet only numbers
+    #: callable ``str -> bool``: whether this template wants ``literal`` around every number.
     wraps_literals: Callable[[str], bool] = lambda template: False
-    temporary: str = "t{}"
+    temporary: str = "t{}"  # names of intermediate results
+    #: Deeper text is cut into statements; None where the language has no statements.
     max_nesting: int | None = MAX_NESTING
 
 

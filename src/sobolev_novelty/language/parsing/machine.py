@@ -18,28 +18,15 @@ from sobolev_novelty.language.parsing.variables import Mention
 
 @dataclass(frozen=True, slots=True)
 class ParseLimits:
-    """What is refused as too large.
+    """What is refused as too large."""
 
-    Parameters
-    ----------
-    max_length : int
-        Characters of the text.
-    max_depth : int
-        Operators that wait for their operands at once, and brackets that are open; chains such as ``a + b + c`` wait
-        for nothing. Each has its own count: printing puts a bracket around what an operator waits for.
-    max_nodes : int
-        Nodes of the expression.
-    max_digits : int
-        Characters of one number.
-    max_exponent : float
-        Magnitude of a constant exponent.
-    """
-
-    max_length: int = 1_000_000
+    max_length: int = 1_000_000  # characters of the text
+    #: Operators that wait for their operands at once, and brackets that are open; chains such as ``a + b + c`` wait for
+    #: nothing. Each has its own count: printing puts a bracket around what an operator waits for.
     max_depth: int = 1_000
-    max_nodes: int = 100_000
-    max_digits: int = 400
-    max_exponent: float = 10_000.0
+    max_nodes: int = 100_000  # nodes of the expression
+    max_digits: int = 400  # characters of one number
+    max_exponent: float = 10_000.0  # magnitude of a constant exponent
 
 
 DEFAULT_LIMITS = ParseLimits()

@@ -88,14 +88,11 @@ ACCEPTED = (
 def from_model(model: Any, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted model.
 
-    Parameters
-    ----------
-    model : object
-        A fitted model of a library listed in ``ADAPTERS`` with one target, the path of a ``hall_of_fame.csv``, anything
-        with a method ``sympy()`` or ``sympify()`` that returns one SymPy expression, or an estimator of this package.
-    names : sequence of str, optional
-        Names for the inputs, in the order of the columns; ``x0, x1, …`` by default, or the model's own where it has
-        any.
+    ``model``: a fitted model of a library listed in ``ADAPTERS`` with one target, the path of a ``hall_of_fame.csv``,
+    anything with a method ``sympy()`` or ``sympify()`` that returns one SymPy expression, or an estimator of this
+    package.
+    ``names``: names for the inputs, in the order of the columns; ``x0, x1, …`` by default, or the model's own where it
+    has any.
     """
     if isinstance(getattr(model, "expression_", None), Expression):
         expression: Expression = model.expression_

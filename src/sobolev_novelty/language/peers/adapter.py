@@ -19,20 +19,15 @@ class FrontEntry:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """How the models of one library are read.
+    """How the models of one library are read."""
 
-    Parameters
-    ----------
-    read : callable ``(model, *, names=None) -> Expression``
-        The equation with which the model predicts.
-    front : callable ``(model, *, names=None) -> tuple of FrontEntry``, optional
-        All equations the model offers, simplest first; without it the front is the one equation.
-    system : callable ``(model, *, names=None) -> dict of str to Expression or None``, optional
-        All equations of a model with several targets; None for a model with one.
-    """
-
+    #: callable ``(model, *, names=None) -> Expression``: the equation with which the model predicts.
     read: Callable[..., Expression]
+    #: callable ``(model, *, names=None) -> tuple of FrontEntry``: all equations the model offers, simplest first;
+    #: without it the front is the one equation.
     front: Callable[..., tuple[FrontEntry, ...]] | None = None
+    #: callable ``(model, *, names=None) -> dict of str to Expression or None``: all equations of a model with several
+    #: targets; None for a model with one.
     system: Callable[..., dict[str, Expression] | None] | None = None
 
 

@@ -21,13 +21,9 @@ _ARGUMENT = "ARG"
 def from_deap(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a ``deap.gp.PrimitiveTree``, alone or as ``(tree, pset)``.
 
-    Parameters
-    ----------
-    model : PrimitiveTree, HallOfFame, or a pair of one of them and its PrimitiveSet
-        A hall of fame stands for its first tree. Without the primitive set only the usual names (``add``, ``sin`` …)
-        are known.
-    names : sequence of str, optional
-        Names of the inputs; the tree's own by default, ``ARG0, ARG1, …`` becoming ``x0, x1, …``.
+    ``model``: a hall of fame stands for its first tree. Without the primitive set only the usual names (``add``,
+    ``sin`` …) are known.
+    ``names``: names of the inputs; the tree's own by default, ``ARG0, ARG1, …`` becoming ``x0, x1, …``.
     """
     tree, pset = _parts(model)
     if not _is_tree(tree):

@@ -18,11 +18,7 @@ _LINKS = {"Bernoulli": "sigmoid", "Poisson": "exp"}
 def from_eggp(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression with which a fitted ``eggp.EGGP`` predicts: the row of ``results`` with the least training loss.
 
-    Parameters
-    ----------
-    model : EGGP
-    names : sequence of str, optional
-        Names of the inputs; ``x0, x1, …`` by default.
+    ``names``: names of the inputs; ``x0, x1, …`` by default.
     """
     losses = [_number(row["loss_train"]) for row in _rows(model)]
     return _expression(_rows(model)[losses.index(min(losses))], model, names)

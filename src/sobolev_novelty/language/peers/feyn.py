@@ -17,11 +17,7 @@ _OPERATORS = {
 def from_feyn(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a ``feyn.Model``, in the names of its DataFrame; a classifier gives its probability.
 
-    Parameters
-    ----------
-    model : feyn.Model
-    names : sequence of str, optional
-        Not used: Feyn's models always have names.
+    ``names``: not used: Feyn's models always have names.
     """
     elements = list(model)
     made: dict[int, Expression] = {}

@@ -25,11 +25,7 @@ _OPERATORS = {
 def from_gplearn(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted ``gplearn.genetic.SymbolicRegressor``, or of one of its programs.
 
-    Parameters
-    ----------
-    model : SymbolicRegressor or program
-    names : sequence of str, optional
-        Names of the inputs; the model's ``feature_names`` or ``x0, x1, …`` by default.
+    ``names``: names of the inputs; the model's ``feature_names`` or ``x0, x1, …`` by default.
     """
     program = getattr(model, "_program", model)
     nodes = getattr(program, "program", None)

@@ -14,11 +14,7 @@ from sobolev_novelty.language.peers.adapter import renamed
 def from_hroch(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted ``HROCH.SymbolicRegressor``.
 
-    Parameters
-    ----------
-    model : SymbolicRegressor
-    names : sequence of str, optional
-        Names of the inputs; ``x0, x1, …`` by default.
+    ``names``: names of the inputs; ``x0, x1, …`` by default.
     """
     text = getattr(model, "sexpr_", None)
     if not isinstance(text, str):

@@ -20,11 +20,7 @@ from sobolev_novelty.language.peers.primitives import IDENTITY, matching_operato
 def from_itea(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted ``ITEA_regressor`` or ``ITExpr_regressor``.
 
-    Parameters
-    ----------
-    model : ITEA_regressor or ITExpr_regressor
-    names : sequence of str, optional
-        Names of the inputs; the model's ``labels`` or ``x0, x1, …`` by default.
+    ``names``: names of the inputs; the model's ``labels`` or ``x0, x1, …`` by default.
     """
     found = getattr(model, "bestsol_", model)
     if not hasattr(found, "coef_") or not hasattr(found, "expr"):

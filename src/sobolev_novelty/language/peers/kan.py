@@ -13,12 +13,8 @@ from sobolev_novelty.language.convert import from_sympy
 def from_kan(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The formula of a KAN with one output, or of what its ``symbolic_formula()`` gave.
 
-    Parameters
-    ----------
-    model : KAN or pair (formulas, inputs)
-        Every activation must be symbolic: call ``auto_symbolic()`` first.
-    names : sequence of str, optional
-        Names of the inputs; ``x0, x1, …`` by default (KAN's own x_1 is x0).
+    ``model``: KAN or pair (formulas, inputs), every activation must be symbolic: call ``auto_symbolic()`` first.
+    ``names``: names of the inputs; ``x0, x1, …`` by default (KAN's own x_1 is x0).
     """
     (expression, *others) = _formulas(model, names)
     if others:

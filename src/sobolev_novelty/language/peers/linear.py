@@ -28,12 +28,8 @@ _KNOWN = "PolynomialFeatures, StandardScaler, MinMaxScaler, MaxAbsScaler, Robust
 def from_linear(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted linear model of scikit-learn, or of a pipeline that ends in one.
 
-    Parameters
-    ----------
-    model : estimator or Pipeline
-        Steps may be ``PolynomialFeatures`` and scalers; a search over parameters stands for its best estimator.
-    names : sequence of str, optional
-        Names of the inputs; those seen in ``fit`` or ``x0, x1, …`` by default.
+    ``model``: steps may be ``PolynomialFeatures`` and scalers; a search over parameters stands for its best estimator.
+    ``names``: names of the inputs; those seen in ``fit`` or ``x0, x1, …`` by default.
     """
     found = _targets(model, names)
     if len(found) > 1:

@@ -28,13 +28,8 @@ _UNARY = {"sub": "neg", "div": "inv"}
 def from_pyoperon(model: Any, *, tree: Any = None, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted ``pyoperon.sklearn.SymbolicRegressor``.
 
-    Parameters
-    ----------
-    model : SymbolicRegressor
-    tree : pyoperon.Tree, optional
-        Another tree of the same model, such as one of its Pareto front; the chosen one by default.
-    names : sequence of str, optional
-        Names of the inputs; ``x0, x1, …`` by default (Operon's own X1 is x0).
+    ``tree``: another tree of the same model, such as one of its Pareto front; the chosen one by default.
+    ``names``: names of the inputs; ``x0, x1, …`` by default (Operon's own X1 is x0).
     """
     if not hasattr(model, "model_"):
         raise ParameterError(f"'model' must be a fitted pyoperon model. Got {type(model).__name__} without 'model_'.")

@@ -17,13 +17,8 @@ from sobolev_novelty.language.parsing import parse
 def from_pysindy(model: Any, *, target: int | None = None, names: Sequence[str] | None = None) -> Expression:
     """The expression of one target of a fitted ``pysindy.SINDy``.
 
-    Parameters
-    ----------
-    model : SINDy
-    target : int, optional
-        Which row of the coefficients; may be left out where there is one.
-    names : sequence of str, optional
-        Names of the inputs; the model's ``feature_names`` by default.
+    ``target``: which row of the coefficients; may be left out where there is one.
+    ``names``: names of the inputs; the model's ``feature_names`` by default.
     """
     coefficients = np.atleast_2d(np.asarray(model.coefficients(), dtype=float))
     if target is None:

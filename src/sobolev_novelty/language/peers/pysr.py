@@ -25,12 +25,8 @@ _COLUMNS = ("complexity", "loss", "equation")
 def read_hall_of_fame(path: str | os.PathLike[str], *, names: Sequence[str] | None = None) -> tuple[FrontEntry, ...]:
     """All equations of a ``hall_of_fame.csv``, in its order: simplest first.
 
-    Parameters
-    ----------
-    path : path
-        The file, or the run's folder that holds it.
-    names : sequence of str, optional
-        The variables there are; anything else is then an error. ``x0, x1, …`` by default.
+    ``path``: the file, or the run's folder that holds it.
+    ``names``: the variables there are; anything else is then an error. ``x0, x1, …`` by default.
     """
     path = Path(path)
     file = path / "hall_of_fame.csv" if path.is_dir() else path

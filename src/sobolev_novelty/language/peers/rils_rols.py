@@ -24,11 +24,7 @@ _ROUNDING = 6e-7
 def from_rils_rols(model: Any, *, names: Sequence[str] | None = None) -> Expression:
     """The expression of a fitted ``RILSROLSRegressor``.
 
-    Parameters
-    ----------
-    model : RILSROLSRegressor
-    names : sequence of str, optional
-        Names of the inputs; ``x0, x1, …`` by default.
+    ``names``: names of the inputs; ``x0, x1, …`` by default.
     """
     text = getattr(model, "model", None)
     if not isinstance(text, str):

@@ -29,37 +29,22 @@ _ADD, _SUB, _MUL, _DIV, _NEG, _POW = (OPERATORS[name] for name in ("add", "sub",
 class Constant:
     """One constant.
 
-    Parameters
-    ----------
-    is_coefficient : bool
-    summand, place : int
-        Which summand it is in (of several, the first), and where among the summand's numbers.
-    is_implied : bool
-        Whether it is a coefficient 1 or -1, written or not.
+    ``summand``, ``place``: which summand it is in (of several, the first), and where among the summand's numbers.
     """
 
     is_coefficient: bool
     summand: int
     place: int
-    is_implied: bool = False
+    is_implied: bool = False  # whether it is a coefficient 1 or -1, written or not
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parametrised:
-    """An equation as a sum with parameters.
+    """An equation as a sum with parameters."""
 
-    Parameters
-    ----------
-    parts : tuple of Part
-        The summands, an unwritten coefficient 1 written.
-    constants : tuple of Constant
-    theta : ndarray of shape (n_constants,)
-        Their values; the coefficient of ``- 2*x`` is -2.
-    """
-
-    parts: tuple[Part, ...]
+    parts: tuple[Part, ...]  # the summands, an unwritten coefficient 1 written
     constants: tuple[Constant, ...]
-    theta: FloatArray
+    theta: FloatArray  # shape (n_constants,): their values; the coefficient of ``- 2*x`` is -2
 
     def at(self, theta: FloatArray) -> Expression:
         """The equation with these values; a coefficient that was not written and is still 1 stays unwritten."""
@@ -110,10 +95,7 @@ def _without_minus(summand: Expression) -> Expression:
 def parametrised(expression: Expression, fixed: Collection[int] = ()) -> Parametrised:
     """The constants of an equation as it is written.
 
-    Parameters
-    ----------
-    fixed : collection of int
-        Summands whose coefficient 1 stays 1.
+    ``fixed``: summands whose coefficient 1 stays 1.
 
     Examples
     --------

@@ -43,16 +43,10 @@ MAX_NUMBERS = 4_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """A sum of products of powers of the parameters: of one parameter, that parameter.
+    """A sum of products of powers of the parameters: of one parameter, that parameter."""
 
-    Parameters
-    ----------
-    factors : ndarray of shape (n_products,)
-    powers : ndarray of shape (n_products, p)
-    """
-
-    factors: FloatArray
-    powers: FloatArray
+    factors: FloatArray  # shape (n_products,)
+    powers: FloatArray  # shape (n_products, p)
 
     @classmethod
     def of_parameter(cls, j: int, n_parameters: int) -> Quantity:
@@ -97,10 +91,7 @@ def profile_ends(
 
     Those of a quantity that is no single parameter are ``nan`` where the iteration does not settle.
 
-    Parameters
-    ----------
-    slack : float
-        How much the loss may rise above its minimum.
+    ``slack``: how much the loss may rise above its minimum.
     """
     ends = np.tile(np.array([-np.inf, np.inf]), (len(quantities), 1))
     values = np.array([quantity.value(best.theta) for quantity in quantities])

@@ -37,43 +37,23 @@ FAR = 200
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A summand of the model.
-
-    Parameters
-    ----------
-    expression : Expression
-    sign : float
-        1 or -1.
-    parameters : tuple of int
-        For each constant of the expression the parameter it is, or -1 where it is fixed. Constants that are the same
-        parameter move together.
-    factors : tuple of float
-        The constant is the parameter times this.
-    is_linear : bool
-        Whether the summand is its only parameter times something fixed.
-    """
+    """A summand of the model."""
 
     expression: Expression
-    sign: float
+    sign: float  # 1 or -1
+    #: For each constant of the expression the parameter it is, or -1 where it is fixed. Constants that are the same
+    #: parameter move together.
     parameters: tuple[int, ...]
-    factors: tuple[float, ...]
-    is_linear: bool
+    factors: tuple[float, ...]  # the constant is the parameter times this
+    is_linear: bool  # whether the summand is its only parameter times something fixed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scale:
-    """Units of what is far from one, so that squares stay in the range of floats; powers of two.
+    """Units of what is far from one, so that squares stay in the range of floats; powers of two."""
 
-    Parameters
-    ----------
-    prediction : float
-        What predictions are divided by.
-    parameters : ndarray of shape (p,)
-        A parameter is a number times its unit.
-    """
-
-    prediction: float
-    parameters: FloatArray
+    prediction: float  # what predictions are divided by
+    parameters: FloatArray  # shape (p,): a parameter is a number times its unit
 
     @classmethod
     def of(cls, y: FloatArray, slopes: FloatArray) -> Scale:
@@ -98,17 +78,10 @@ def _unit(size: float) -> float:
 class Model:
     """A sum of parts on a sample.
 
-    Parameters
-    ----------
-    parts : sequence of Part
-    theta : ndarray of shape (p,)
-        Where the linear parts are taken from, and the start of a fit.
-    X : ndarray of shape (n_features, n_samples)
-    names : tuple of str
-    root : ndarray of shape (n_samples,) or None
-        Square roots of the weights.
-    scale : Scale, optional
-        Units in which predictions and parameters are of order one.
+    ``theta``: shape (p,), where the linear parts are taken from, and the start of a fit.
+    ``X``: shape (n_features, n_samples).
+    ``root``: shape (n_samples,) or None, square roots of the weights.
+    ``scale``: units in which predictions and parameters are of order one.
     """
 
     def __init__(
@@ -194,29 +167,14 @@ def _repeated(programs: Programs, constants: FloatArray) -> Programs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
-    """The best fit and its linearisation.
+    """The best fit and its linearisation."""
 
-    Parameters
-    ----------
-    theta : ndarray of shape (p,)
-    loss : float
-        Weighted sum of squared residuals.
-    inverse : ndarray of shape (p, p)
-        Pseudo-inverse of :math:`J^TJ`.
-    null : ndarray of shape (p, n_null)
-        Directions that change no prediction, of the parameters times ``scale``.
-    scale : ndarray of shape (p,)
-        Length of each parameter's column of the Jacobian.
-    rank : int
-        Parameters that the rows tell apart.
-    """
-
-    theta: FloatArray
-    loss: float
-    inverse: FloatArray
-    null: FloatArray
-    scale: FloatArray
-    rank: int
+    theta: FloatArray  # shape (p,)
+    loss: float  # weighted sum of squared residuals
+    inverse: FloatArray  # shape (p, p): pseudo-inverse of :math:`J^TJ`
+    null: FloatArray  # shape (p, n_null): directions that change no prediction, of the parameters times ``scale``
+    scale: FloatArray  # shape (p,): length of each parameter's column of the Jacobian
+    rank: int  # parameters that the rows tell apart
 
     def is_redundant(self, slopes: FloatArray) -> BoolArray:
         """Quantities with these slopes that can move without any change of the prediction, others making up for it."""

@@ -33,12 +33,8 @@ SAME_POWER = 1e-6
 def coefficients_of(terms: Sequence[Term], whole: Parametrised) -> tuple[Quantity | None, ...]:
     """The coefficient of each term as a function of the constants; None where it is none, or not of this kind.
 
-    Parameters
-    ----------
-    terms : sequence of Term
-        The additive terms of the equation.
-    whole : Parametrised
-        The constants of the same equation.
+    ``terms``: the additive terms of the equation.
+    ``whole``: the constants of the same equation.
 
     Examples
     --------

@@ -29,10 +29,7 @@ def _read(text: str, own: tuple[Operator, ...]) -> Expression | None:
 def short_formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     """A label with the numbers of a formula in four digits; other text stays as it is.
 
-    Parameters
-    ----------
-    widths : mapping, optional
-        |number| -> half-width of its interval: such a number has the digits that the interval allows.
+    ``widths``: |number| -> half-width of its interval: such a number has the digits that the interval allows.
 
     Examples
     --------

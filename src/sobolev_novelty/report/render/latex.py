@@ -25,12 +25,8 @@ _NO_WORD = {"constant": "--", "unknown": "--", None: "--"}
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
     r"""A booktabs table, one row per term.
 
-    Parameters
-    ----------
-    data : dict
-        ``NoveltyReport.to_dict()``.
-    expressions : sequence of Expression, optional
-        The terms; they are set as formulas. Without them the labels are set as text.
+    ``data``: ``NoveltyReport.to_dict()``.
+    ``expressions``: the terms; they are set as formulas. Without them the labels are set as text.
 
     Examples
     --------

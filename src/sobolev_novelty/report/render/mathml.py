@@ -32,10 +32,8 @@ _Piece = tuple[str, int]
 def formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     """HTML for a formula, one ``<math>`` per summand so that lines can break between them; other text stays text.
 
-    Parameters
-    ----------
-    widths : mapping, optional
-        |number| -> half-width of its interval, see :func:`sobolev_novelty.report.render.formulas.short_formula`.
+    ``widths``: |number| -> half-width of its interval, see
+    :func:`sobolev_novelty.report.render.formulas.short_formula`.
 
     Examples
     --------

@@ -50,10 +50,7 @@ from sobolev_novelty.report.render.words import (
 def report_page(data: Data) -> str:
     """The whole page.
 
-    Parameters
-    ----------
-    data : dict
-        ``NoveltyReport.to_dict()``.
+    ``data``: ``NoveltyReport.to_dict()``.
 
     Examples
     --------

@@ -13,12 +13,8 @@ from sobolev_novelty.core.progress import OnProgress, Progress, silent
 def progress_bar(words: str, *, is_shown: bool | None = None) -> Iterator[OnProgress]:
     """A bar on standard error that follows a task; it pulses as long as the total is not known.
 
-    Parameters
-    ----------
-    words : str
-        What is being done.
-    is_shown : bool, optional
-        By default only where standard error is a terminal.
+    ``words``: what is being done.
+    ``is_shown``: by default only where standard error is a terminal.
 
     Examples
     --------

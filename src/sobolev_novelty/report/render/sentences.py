@@ -198,10 +198,7 @@ def listed(words: list[str], last: str = "and") -> str:
 def verdict(data: Data, write: Write | None = None) -> str:
     """What the verdicts say, in a few sentences: distinct, then needed, then determined.
 
-    Parameters
-    ----------
-    write : callable, optional
-        Writes the name of a term; by default as text of at most 40 characters.
+    ``write``: writes the name of a term; by default as text of at most 40 characters.
     """
     if not has_words(data):
         return f"{headline(data)}. {data['sentence']}"

@@ -48,12 +48,8 @@ MAX_EXPLAINED = 6
 def report_text(data: Data, width: int | None = None) -> str:
     """The report as plain text, without colour codes.
 
-    Parameters
-    ----------
-    data : dict
-        ``NoveltyReport.to_dict()``.
-    width : int, optional
-        Characters per line; by default the terminal's, or 100.
+    ``data``: ``NoveltyReport.to_dict()``.
+    ``width``: characters per line; by default the terminal's, or 100.
 
     Examples
     --------
@@ -74,12 +70,8 @@ def report_text(data: Data, width: int | None = None) -> str:
 def report_table(data: Data, width: int = 100) -> Group:
     """The report as something rich can print: equation, table, verdict, explanations, notes, footer.
 
-    Parameters
-    ----------
-    data : dict
-        ``NoveltyReport.to_dict()``.
-    width : int
-        Characters per line: what does not fit beside the terms is left out.
+    ``data``: ``NoveltyReport.to_dict()``.
+    ``width``: characters per line: what does not fit beside the terms is left out.
     """
     parts: list[Text | Table] = []
     if data["expression"] is not None:

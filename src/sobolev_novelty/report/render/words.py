@@ -11,24 +11,12 @@ from sobolev_novelty.report.render.sentences import BADGES, Data, novelty_text, 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word on a term.
+    """One word on a term."""
 
-    Parameters
-    ----------
-    text : str
-        For a person.
-    mark : str
-        One character.
-    is_good : bool or None
-        None where nothing is judged.
-    number : str
-        What the word comes from; empty where there is nothing.
-    """
-
-    text: str
-    mark: str
-    is_good: bool | None
-    number: str = ""
+    text: str  # for a person
+    mark: str  # one character
+    is_good: bool | None  # none where nothing is judged
+    number: str = ""  # what the word comes from; empty where there is nothing
 
     @property
     def kind(self) -> str:

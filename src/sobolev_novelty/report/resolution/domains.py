@@ -67,21 +67,12 @@ class Answer(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One subexpression that leaves its domain, or may.
+    """One subexpression that leaves its domain, or may."""
 
-    Parameters
-    ----------
-    problem : str
-        What happens, as the end of a sentence: ``"has a pole"``.
-    expression : Expression
-        The subexpression.
-    region : mapping of str to (float, float)
-        Where: bounds of its variables. Of a certain problem a point, low and high being equal.
-    is_certain : bool
-    """
-
-    problem: str
-    expression: Expression
+    problem: str  # what happens, as the end of a sentence: ``"has a pole"``
+    expression: Expression  # the subexpression
+    #: mapping of str to (float, float): where: bounds of its variables. Of a certain problem a point, low and high
+    #: being equal.
     region: Mapping[str, tuple[float, float]]
     is_certain: bool
 

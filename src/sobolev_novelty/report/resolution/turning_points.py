@@ -48,17 +48,13 @@ MANY = 2**53
 class Turns:
     """Turning points of one oscillating operator along its argument.
 
-    Parameters
-    ----------
-    shown, hidden : int
-        See the notation.
-    is_apart : bool
-        Whether half of the neighbouring rows are more than half a wave apart, beyond what evenly spaced rows can tell
-        from a slower wave (Nyquist).
+    ``shown``, ``hidden``: see the notation.
     """
 
     shown: int
     hidden: int
+    #: Whether half of the neighbouring rows are more than half a wave apart, beyond what evenly spaced rows can tell
+    #: from a slower wave (Nyquist).
     is_apart: bool
 
     @property

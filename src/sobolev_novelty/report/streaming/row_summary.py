@@ -49,21 +49,11 @@ TILE_NUMBERS = 2**20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recipe:
-    """What is computed at each row.
+    """What is computed at each row."""
 
-    Parameters
-    ----------
-    programs : Programs
-        The terms.
-    coefficients : ndarray of shape (n_terms,)
-    columns : int64 array
-        Inputs that the terms use.
-    geometry : Geometry
-    """
-
-    programs: kernels.Programs
-    coefficients: FloatArray
-    columns: IntArray
+    programs: kernels.Programs  # the terms
+    coefficients: FloatArray  # shape (n_terms,)
+    columns: IntArray  # inputs that the terms use
     geometry: Geometry
 
     @property
@@ -84,32 +74,18 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowSummary:
-    """Sums over the rows seen so far.
+    """Sums over the rows seen so far."""
 
-    Parameters
-    ----------
-    factors : ndarray of shape (n_blocks, 1 + n_terms, 1 + n_terms)
-        R_0, R_j, R_jk along inputs in ``units``; the constant comes before the terms.
-    units : ndarray of shape (n_features,)
-    moments : Moments
-        Of every input, over its finite entries.
-    size : Size
-        Of the candidate, over the used rows.
-    n_samples, n_used : int
-    dropped : int64 array of shape (3,)
-        Rows not used, by :data:`~sobolev_novelty.report.reporting.DROP_REASONS`.
-    n_finite : int64 array of shape (n_terms,)
-        Rows where the value of each term is finite.
-    """
-
+    #: shape (n_blocks, 1 + n_terms, 1 + n_terms): R_0, R_j, R_jk along inputs in ``units``; the constant comes before
+    #: the terms.
     factors: FloatArray
-    units: FloatArray
-    moments: Moments
-    size: Size
+    units: FloatArray  # shape (n_features,)
+    moments: Moments  # of every input, over its finite entries
+    size: Size  # of the candidate, over the used rows
     n_samples: int
     n_used: int
-    dropped: IntArray
-    n_finite: IntArray
+    dropped: IntArray  # int64, shape (3,): rows not used, by :data:`~sobolev_novelty.report.reporting.DROP_REASONS`
+    n_finite: IntArray  # int64, shape (n_terms,): rows where the value of each term is finite
 
 
 def no_rows(recipe: Recipe) -> RowSummary:

@@ -22,11 +22,7 @@ _TYPES = {
 def download(workspace: Workspace, name: str) -> tuple[bytes, str]:
     """The content of a file and its type.
 
-    Parameters
-    ----------
-    workspace : Workspace
-    name : str
-        One of :data:`FILES`.
+    ``name``: one of :data:`FILES`.
     """
     return FILES[name](workspace).encode("utf-8"), _TYPES.get(name.rpartition(".")[2], "text/plain; charset=utf-8")
 

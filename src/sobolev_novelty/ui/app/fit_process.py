@@ -37,28 +37,14 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FitRequest:
-    """What to search for.
-
-    Parameters
-    ----------
-    table : Table
-    target : str
-    features : tuple of str, optional
-        The inputs; by default all numeric columns but the target.
-    seconds : float
-        How long.
-    max_complexity : int, optional
-        Nodes of the largest equation.
-    select : str
-        Rule of choice.
-    """
+    """What to search for."""
 
     table: Table
     target: str
-    features: tuple[str, ...] | None = None
-    seconds: float = 60.0
-    max_complexity: int | None = None
-    select: str = "price"
+    features: tuple[str, ...] | None = None  # the inputs; by default all numeric columns but the target
+    seconds: float = 60.0  # how long
+    max_complexity: int | None = None  # nodes of the largest equation
+    select: str = "price"  # rule of choice
 
 
 @dataclass(slots=True)

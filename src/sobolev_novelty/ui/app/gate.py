@@ -32,17 +32,6 @@ def _secret() -> str:
 class Gate:
     """The secrets of one server, and the checks that every request passes.
 
-    Parameters
-    ----------
-    port : int
-        Where the server listens; part of the cookie's name, as browsers share cookies between ports.
-    token : str
-        Opens the page as often as one likes.
-    visit : str
-        The cookie: this browser has opened the page.
-    key : str
-        What the page shows for everything that holds data.
-
     Examples
     --------
     >>> gate = Gate(8000, visit="been-here", key="mine")
@@ -53,10 +42,10 @@ class Gate:
     'This server answers to 127.0.0.1:8000 only.'
     """
 
-    port: int
-    token: str = field(default_factory=_secret)
-    visit: str = field(default_factory=_secret)
-    key: str = field(default_factory=_secret)
+    port: int  # where the server listens; part of the cookie's name, as browsers share cookies between ports
+    token: str = field(default_factory=_secret)  # opens the page as often as one likes
+    visit: str = field(default_factory=_secret)  # the cookie: this browser has opened the page
+    key: str = field(default_factory=_secret)  # what the page shows for everything that holds data
     _tickets: set[str] = field(default_factory=set)
 
     @property
@@ -91,16 +80,9 @@ class Gate:
     ) -> str | None:
         """Why a request is refused, as a sentence; None where it may pass.
 
-        Parameters
-        ----------
-        method : str
-        headers : mapping
-        key : str
-            The key in the address of a frame or a download, which cannot have headers of their own.
-        is_opened : bool
-            Whether the address itself brought the token.
-        is_page : bool
-            Whether the page itself is asked for, which holds no data.
+        ``key``: the key in the address of a frame or a download, which cannot have headers of their own.
+        ``is_opened``: whether the address itself brought the token.
+        ``is_page``: whether the page itself is asked for, which holds no data.
         """
         hosts = [f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")]
         if (headers.get("Host") or "").lower() not in hosts:

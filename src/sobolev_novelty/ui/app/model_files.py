@@ -29,11 +29,7 @@ class ModelFile:
 def read_model(name: str, content: bytes) -> ModelFile:
     r"""The equations of a file; nothing in it is executed.
 
-    Parameters
-    ----------
-    name : str
-        The file's, for messages.
-    content : bytes
+    ``name``: the file's, for messages.
 
     Examples
     --------

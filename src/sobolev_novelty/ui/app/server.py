@@ -66,11 +66,7 @@ class _Strangers:
 class AppServer(ThreadingHTTPServer):
     """A server for one workspace on 127.0.0.1.
 
-    Parameters
-    ----------
-    workspace : Workspace
-    port : int
-        0 for any that is free.
+    ``port``: 0 for any that is free.
     """
 
     daemon_threads = True

@@ -86,15 +86,9 @@ class Analysis:
 
 @dataclass(slots=True)
 class Workspace:
-    """See the module.
+    """See the module."""
 
-    Parameters
-    ----------
-    limit : int
-        Bytes of the largest file that is taken.
-    """
-
-    limit: int = 100 * 2**20
+    limit: int = 100 * 2**20  # bytes of the largest file that is taken
     table: Table | None = None
     question: Question = field(default_factory=Question)
     model_file: ModelFile | None = None

@@ -39,24 +39,12 @@ MAX_NESTING = 6
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was found in an answer.
+    """What was found in an answer."""
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        Distinct, in the names that were shown and the operators that are allowed.
-    n_offered : int
-        Terms and lines that are not formulas; lines that only frame the others do not count.
-    n_malformed : int
-        Lines that are not formulas of the vocabulary.
-    n_repeated : int
-        Terms said before, in this answer or in the current model.
-    """
-
-    terms: tuple[Expression, ...] = ()
-    n_offered: int = 0
-    n_malformed: int = 0
-    n_repeated: int = 0
+    terms: tuple[Expression, ...] = ()  # distinct, in the names that were shown and the operators that are allowed
+    n_offered: int = 0  # terms and lines that are not formulas; lines that only frame the others do not count
+    n_malformed: int = 0  # lines that are not formulas of the vocabulary
+    n_repeated: int = 0  # terms said before, in this answer or in the current model
 
 
 def read_answer(text: str, vocabulary: Vocabulary, *, known: tuple[Expression, ...] = (), max_terms: int) -> Reading:

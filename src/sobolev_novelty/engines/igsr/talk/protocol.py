@@ -13,21 +13,11 @@ from sobolev_novelty.core.parameters import Kind
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """What terms may be made of.
+    """What terms may be made of."""
 
-    Parameters
-    ----------
-    names : tuple of str
-        Variables, as they are shown.
-    operators : tuple of str
-        Canonical names.
-    ranges : tuple of (float, float)
-        Smallest and largest value of each variable.
-    """
-
-    names: tuple[str, ...]
-    operators: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...]
+    names: tuple[str, ...]  # variables, as they are shown
+    operators: tuple[str, ...]  # canonical names
+    ranges: tuple[tuple[float, float], ...]  # tuple of (float, float): smallest and largest value of each variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,29 +33,14 @@ CONVENTION_OF_STYLE = {
 
 @dataclass(frozen=True, slots=True)
 class FoundExpression:
-    """One expression a method found.
-
-    Parameters
-    ----------
-    method, task : str
-    text : str or None
-        As published; ``None`` where the method gave none.
-    r2_test : float or None
-        As reported.
-    variables : str
-        How the text writes variables: a convention of the parser.
-    is_standardized : bool
-        Whether text and target live in standardized coordinates.
-    noise : float
-    seed : int or None
-    """
+    """One expression a method found."""
 
     method: str
     task: str
-    text: str | None
-    r2_test: float | None
-    variables: str = "auto"
-    is_standardized: bool = False
+    text: str | None  # as published; ``None`` where the method gave none
+    r2_test: float | None  # as reported
+    variables: str = "auto"  # how the text writes variables: a convention of the parser
+    is_standardized: bool = False  # whether text and target live in standardized coordinates
     noise: float = 0.0
     seed: int | None = None
 

@@ -42,31 +42,7 @@ CATASTROPHE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One run.
-
-    Parameters
-    ----------
-    task : str
-    law, noise, setting : str
-    n_rows, n_idle : int
-    is_met : bool
-        Whether the law, constants apart, is among the equations that were priced.
-    is_on_front : bool
-        Whether it is in ``equations_``.
-    is_chosen : bool
-    is_learnable : bool
-        By the yardstick, among the equations that were priced.
-    is_law_cheaper : bool
-        Whether the law, refitted, is better than the chosen equation by the yardstick.
-    has_idle : bool
-        Whether the chosen equation has an idle column.
-    is_dominated : bool
-        Whether another row of ``equations_`` has a lower loss and no more nodes, or the other way round.
-    is_finite : bool
-        Whether its predictions are finite at all new rows within the box of the inputs.
-    error : float
-        Its root mean square error there, in spreads of the target.
-    """
+    """One run."""
 
     task: str
     law: str
@@ -74,26 +50,23 @@ class Judged:
     setting: str
     n_rows: int
     n_idle: int
-    is_met: bool
-    is_on_front: bool
+    is_met: bool  # whether the law, constants apart, is among the equations that were priced
+    is_on_front: bool  # whether it is in ``equations_``
     is_chosen: bool
-    is_learnable: bool
-    is_law_cheaper: bool
-    has_idle: bool
+    is_learnable: bool  # by the yardstick, among the equations that were priced
+    is_law_cheaper: bool  # whether the law, refitted, is better than the chosen equation by the yardstick
+    has_idle: bool  # whether the chosen equation has an idle column
+    #: Whether another row of ``equations_`` has a lower loss and no more nodes, or the other way round.
     is_dominated: bool
-    is_finite: bool
-    error: float
+    is_finite: bool  # whether its predictions are finite at all new rows within the box of the inputs
+    error: float  # its root mean square error there, in spreads of the target
 
 
 def judged(suite: str, name: str, seed: int, chosen: str, extra: Mapping[str, Any]) -> Judged:
     """The judgement of one run.
 
-    Parameters
-    ----------
-    chosen : str
-        The equation, in the names ``x0, x1, …``.
-    extra : mapping
-        What the method stored: ``front``, ``front_loss`` and ``priced``.
+    ``chosen``: the equation, in the names ``x0, x1, …``.
+    ``extra``: what the method stored: ``front``, ``front_loss`` and ``priced``.
     """
     task = everyday_task(suite, name)
     table = drawn_table(task, seed)

@@ -50,20 +50,11 @@ ALGEBRA_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class ExactVerdict:
-    """Both verdicts.
-
-    Parameters
-    ----------
-    numeric : bool
-    symbolic : bool or None
-        ``None`` where SymPy gave no answer in time.
-    note : str
-        Which rule decided, or why there is no answer.
-    """
+    """Both verdicts."""
 
     numeric: bool
-    symbolic: bool | None
-    note: str
+    symbolic: bool | None  # ``None`` where SymPy gave no answer in time
+    note: str  # which rule decided, or why there is no answer
 
 
 def exact_solution(
@@ -71,14 +62,9 @@ def exact_solution(
 ) -> ExactVerdict:
     """Whether ``model`` is ``truth`` up to an added or a multiplied constant.
 
-    Parameters
-    ----------
-    model, truth : Expression
-        In the names ``x0, x1, …``.
-    X : ndarray of shape (n_samples, n_features)
-        Points that were not used for fitting.
-    algebra_seconds : float
-        Time for SymPy; 0 skips it.
+    ``model``, ``truth``: in the names ``x0, x1, …``.
+    ``X``: shape (n_samples, n_features), points that were not used for fitting.
+    ``algebra_seconds``: time for SymPy; 0 skips it.
 
     Examples
     --------

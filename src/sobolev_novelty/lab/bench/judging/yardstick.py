@@ -50,19 +50,11 @@ class Noise(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """A table whose noise is known.
+    """A table whose noise is known."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    noise : callable
-        Values of an equation -> standard deviation of each row if the equation is the law.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    noise: Noise
+    X: FloatArray  # shape (n_samples, n_features)
+    y: FloatArray  # shape (n_samples,)
+    noise: Noise  # values of an equation -> standard deviation of each row if the equation is the law
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,10 +97,7 @@ class Measured:
 def is_same_form(expression: Expression, law: Expression, X: FloatArray) -> bool:
     """Whether two equations are the same but for their constants.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-        Rows on which both are compared.
+    ``X``: shape (n_samples, n_features), rows on which both are compared.
 
     Examples
     --------

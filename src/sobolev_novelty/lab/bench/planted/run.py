@@ -63,10 +63,7 @@ def planted_table(content: dict[str, Any], *, plain_only: bool = False, n_resamp
 
     The laws are resampled alike for all methods; ``<kind> lead`` is the lower bound of the verdict's lead over one.
 
-    Parameters
-    ----------
-    plain_only : bool
-        Only cases whose planted term is written without decimals: it brings no fitted constants.
+    ``plain_only``: only cases whose planted term is written without decimals: it brings no fitted constants.
     """
     found = [case for case in content["cases"] if not plain_only or "." not in case["planted"]]
     lines: dict[str, dict[str, Any]] = {method: {"method": method} for method in METHODS}

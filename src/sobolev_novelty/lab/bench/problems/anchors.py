@@ -39,21 +39,12 @@ MAX_REDRAWS = 100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnchorTask(Law):
-    """A law with its own way of making data.
-
-    Parameters
-    ----------
-    name : str
-    formula : str
-    variables : tuple of str
-    facts : mapping
-        What the file says of the inputs.
-    """
+    """A law with its own way of making data."""
 
     name: str
     formula: str
     variables: tuple[str, ...]
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # what the file says of the inputs
 
     def sample(self, n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Inputs and targets without noise; of a trajectory ``n_samples`` points at most, in their order."""

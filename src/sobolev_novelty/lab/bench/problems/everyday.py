@@ -45,23 +45,13 @@ N_TEST = 1000
 
 @dataclass(frozen=True, slots=True)
 class EverydayLaw(Law):
-    """A law and how its inputs may be set.
-
-    Parameters
-    ----------
-    name, formula : str
-    variables : tuple of str
-    ranges : tuple of (float, float)
-        Of a uniform table.
-    lowest : tuple of float or None
-        Where three decades of an input begin; None for one that cannot span them.
-    """
+    """A law and how its inputs may be set."""
 
     name: str
     formula: str
     variables: tuple[str, ...]
-    ranges: tuple[tuple[float, float], ...]
-    lowest: tuple[float | None, ...]
+    ranges: tuple[tuple[float, float], ...]  # tuple of (float, float): of a uniform table
+    lowest: tuple[float | None, ...]  # where three decades of an input begin; None for one that cannot span them
 
     @property
     def is_held(self) -> bool:
@@ -72,23 +62,13 @@ class EverydayLaw(Law):
 
 @dataclass(frozen=True, slots=True)
 class EverydayTask:
-    """One table to be drawn.
-
-    Parameters
-    ----------
-    law : EverydayLaw
-    noise : str
-        One of :data:`NOISES`.
-    n_rows, n_idle : int
-    setting : str
-        One of :data:`SETTINGS`.
-    """
+    """One table to be drawn."""
 
     law: EverydayLaw
-    noise: str
+    noise: str  # one of :data:`NOISES`
     n_rows: int
     n_idle: int
-    setting: str
+    setting: str  # one of :data:`SETTINGS`
 
     @property
     def name(self) -> str:
@@ -110,27 +90,17 @@ class EverydayTask:
 class EverydayTable:
     """A drawn table.
 
-    Parameters
-    ----------
-    X, y : ndarray
-        Rows with noise.
-    X_test, y_test : ndarray
-        Rows without.
-    columns : tuple of str
-        ``idle_0`` … are columns that the law does not know.
-    sigma : ndarray of shape (n_rows,)
-        Standard deviation of each row's noise. For judges.
-    spread : float
-        Standard deviation of the law in the test rows.
+    ``X``, ``y``: rows with noise.
+    ``X_test``, ``y_test``: rows without.
     """
 
     X: FloatArray
     y: FloatArray
     X_test: FloatArray
     y_test: FloatArray
-    columns: tuple[str, ...]
-    sigma: FloatArray
-    spread: float
+    columns: tuple[str, ...]  # ``idle_0`` … are columns that the law does not know
+    sigma: FloatArray  # shape (n_rows,): standard deviation of each row's noise. For judges.
+    spread: float  # standard deviation of the law in the test rows
 
 
 @cache

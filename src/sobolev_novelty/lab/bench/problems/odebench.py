@@ -46,21 +46,13 @@ REFIT_ITERATIONS = 300
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OdeSystem:
-    """One system.
-
-    Parameters
-    ----------
-    name : str
-    equations : tuple of Expression
-        The truth: one rate per state, in ``x0, x1, …``. Only the judge reads it.
-    t : ndarray of shape (n_points,)
-    trajectories : tuple of two ndarrays of shape (n_points, n_states)
-        Noise-free, from the first and from the second initial condition.
-    """
+    """One system."""
 
     name: str
-    equations: tuple[Expression, ...]
-    t: FloatArray
+    equations: tuple[Expression, ...]  # the truth: one rate per state, in ``x0, x1, …``. Only the judge reads it.
+    t: FloatArray  # shape (n_points,)
+    #: tuple of two ndarrays of shape (n_points, n_states): noise-free, from the first and from the second initial
+    #: condition.
     trajectories: tuple[FloatArray, FloatArray]
 
     @property
@@ -102,9 +94,7 @@ def _system(row: dict[str, Any]) -> OdeSystem:
 def has_form(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool, str]:
     """Whether an equation has the form of the truth, and which rule decided.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_points, n_states)
+    ``X``: shape (n_points, n_states).
 
     Examples
     --------

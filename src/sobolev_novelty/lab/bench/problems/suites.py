@@ -48,23 +48,17 @@ TRAIN_SHARE = 0.75
 class TaskData:
     """One task, one seed: what a method may see, and what it is judged by.
 
-    Parameters
-    ----------
-    name : str
-    variables : tuple of str
-        Names of the columns.
-    X_train, X_test : ndarray of shape (n_samples, n_features)
-    y_train, y_test : ndarray of shape (n_samples,)
-    truth : Expression or None
-        In the names ``x0, x1, …``. Only the judge reads it: ground truth never reaches a search.
+    ``X_train``, ``X_test``: shape (n_samples, n_features).
+    ``y_train``, ``y_test``: shape (n_samples,).
     """
 
     name: str
-    variables: tuple[str, ...]
+    variables: tuple[str, ...]  # names of the columns
     X_train: FloatArray
     y_train: FloatArray
     X_test: FloatArray
     y_test: FloatArray
+    #: In the names ``x0, x1, …``. Only the judge reads it: ground truth never reaches a search.
     truth: Expression | None = None
 
     def with_dummies(self, n: int, seed: int) -> TaskData:
@@ -227,17 +221,10 @@ def task_data(
 ) -> TaskData:
     """Split a task by SRBench's protocol.
 
-    Parameters
-    ----------
-    name : str
-        A task of the white-box or black-box suite, or of the one that ``suite`` names.
-    seed : int
-        Decides the split, the training rows kept and the noise.
-    max_train_rows : int
-    noise : float
-        Standard deviation of the noise on ``y_train``, as a share of its root mean square.
-    suite : str, optional
-        Only needed for anchors and files of formulas.
+    ``name``: a task of the white-box or black-box suite, or of the one that ``suite`` names.
+    ``seed``: decides the split, the training rows kept and the noise.
+    ``noise``: standard deviation of the noise on ``y_train``, as a share of its root mean square.
+    ``suite``: only needed for anchors and files of formulas.
     """
     if max_train_rows < 1:
         raise ParameterError(f"'max_train_rows' must be at least 1. Got {max_train_rows}.")

@@ -47,20 +47,11 @@ STATES = ("x", "y")
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """Two coupled rates and the states from which the four published trajectories start.
-
-    Parameters
-    ----------
-    name : str
-    rates : tuple of str
-        Formulas of dx/dt and dy/dt in ``x`` and ``y``.
-    starts : tuple of (float, float)
-        First state of each trajectory.
-    """
+    """Two coupled rates and the states from which the four published trajectories start."""
 
     name: str
-    rates: tuple[str, str]
-    starts: tuple[tuple[float, float], ...]
+    rates: tuple[str, str]  # formulas of dx/dt and dy/dt in ``x`` and ``y``
+    starts: tuple[tuple[float, float], ...]  # tuple of (float, float): first state of each trajectory
 
 
 class Law:
@@ -89,19 +80,6 @@ class Law:
 class Task(Law):
     """One white-box task.
 
-    Parameters
-    ----------
-    name : str
-        Its name in PMLB.
-    formula : str
-        The truth, as infix text in ``variables``.
-    variables : tuple of str
-        Names of the columns of ``X``.
-    ranges : tuple of (float, float)
-        Where each input is drawn from; empty for a Strogatz task.
-    system : System or None
-        The system a Strogatz task belongs to.
-
     Examples
     --------
     >>> task = whitebox_task("feynman_I_12_1")
@@ -112,11 +90,12 @@ class Task(Law):
     ((100, 2), (100,))
     """
 
-    name: str
-    formula: str
-    variables: tuple[str, ...]
+    name: str  # its name in PMLB
+    formula: str  # the truth, as infix text in ``variables``
+    variables: tuple[str, ...]  # names of the columns of ``X``
+    #: tuple of (float, float): where each input is drawn from; empty for a Strogatz task.
     ranges: tuple[tuple[float, float], ...] = ()
-    system: System | None = None
+    system: System | None = None  # the system a Strogatz task belongs to
 
     def sample(self, n_samples: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
         """Inputs and targets without noise.
@@ -125,10 +104,8 @@ class Task(Law):
         trajectories and no more: it returns all of them, or, where fewer are asked for, ``n_samples`` of them drawn
         without replacement, in their order.
 
-        Returns
-        -------
-        X : ndarray of shape (n_samples, n_features)
-        y : ndarray of shape (n_samples,)
+        Returns ``X``: shape (n_samples, n_features),
+        and ``y``: shape (n_samples,).
         """
         if n_samples < 1:
             raise ParameterError(f"'n_samples' must be at least 1. Got {n_samples}.")

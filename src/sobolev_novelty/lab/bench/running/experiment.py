@@ -37,24 +37,13 @@ from sobolev_novelty.lab.bench.running.store import Job
 
 @dataclass(frozen=True, slots=True)
 class MethodSpec:
-    """A method with its options, under the label it has in tables, and what it is given beside the task.
-
-    Parameters
-    ----------
-    label, method : str
-    options : mapping
-        Handed to the method.
-    dummies : int
-        Further inputs that have nothing to do with the target.
-    with_units : bool
-        Whether it is told the units of the inputs and the target.
-    """
+    """A method with its options, under the label it has in tables, and what it is given beside the task."""
 
     label: str
     method: str
-    options: Mapping[str, Any] = field(default_factory=dict)
-    dummies: int = 0
-    with_units: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)  # handed to the method
+    dummies: int = 0  # further inputs that have nothing to do with the target
+    with_units: bool = False  # whether it is told the units of the inputs and the target
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -65,44 +54,21 @@ class MethodSpec:
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """What to run.
-
-    Parameters
-    ----------
-    name : str
-    suite : str
-        ``"whitebox"``, ``"blackbox"``, or a file of formulas, relative to ``folder``.
-    methods : tuple of MethodSpec
-    tasks : tuple of str
-        Names, in the order of the suite.
-    seeds, noises : tuple
-    budget : float
-        Seconds a search may use; handed to the method.
-    timeout : float
-        Seconds after which loading and fitting are killed.
-    memory : float
-        Address space of a task, in GiB.
-    max_train_rows : int
-    assess_timeout : float
-        Seconds for novelty and the exact-solution verdict after the fit.
-    folder : Path
-        The folder of the experiment's file.
-    contrasts : tuple of (str, str)
-        Labels of the methods that the experiment was made to compare.
-    """
+    """What to run."""
 
     name: str
-    suite: str
+    suite: str  # ``"whitebox"``, ``"blackbox"``, or a file of formulas, relative to ``folder``
     methods: tuple[MethodSpec, ...]
-    tasks: tuple[str, ...]
+    tasks: tuple[str, ...]  # names, in the order of the suite
     seeds: tuple[int, ...] = (0,)
     noises: tuple[float, ...] = (0.0,)
-    budget: float = 30.0
-    timeout: float = 90.0
-    memory: float = 4.0
+    budget: float = 30.0  # seconds a search may use; handed to the method
+    timeout: float = 90.0  # seconds after which loading and fitting are killed
+    memory: float = 4.0  # address space of a task, in GiB
     max_train_rows: int = MAX_TRAIN_ROWS
-    assess_timeout: float = 60.0
-    folder: Path = Path()
+    assess_timeout: float = 60.0  # seconds for novelty and the exact-solution verdict after the fit
+    folder: Path = Path()  # the folder of the experiment's file
+    #: tuple of (str, str): labels of the methods that the experiment was made to compare.
     contrasts: tuple[tuple[str, str], ...] = ()
 
     def jobs(self) -> Iterator[Job]:

@@ -31,12 +31,9 @@ def run_isolated(request: dict[str, Any]) -> dict[str, Any]:
     ``assess_timeout`` seconds after the fit; what it had found by then is kept. This function raises nothing a task can
     cause: every end has a status.
 
-    Returns
-    -------
-    dict
-        Columns of the store; ``status`` is ``done``, ``failed``, ``timeout``, ``memory`` or ``crashed``; or
-        ``environment`` where this machine could not run the job (a full disk, a missing package, the system's
-        out-of-memory killer), which is no result.
+    Returns columns of the store; ``status`` is ``done``, ``failed``, ``timeout``, ``memory`` or ``crashed``; or
+    ``environment`` where this machine could not run the job (a full disk, a missing package, the system's out-of-memory
+    killer), which is no result.
     """
     # Read before the child imports the sources, which may be edited while it runs.
     origin = circumstances()

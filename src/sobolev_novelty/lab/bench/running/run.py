@@ -33,21 +33,16 @@ RETRIED = ("failed", "crashed", "timeout", "memory", "changed")
 class SweepProgress:
     """Where a sweep stands.
 
-    Parameters
-    ----------
-    total, done, failed : int
-        Jobs of the experiment, those with a result in the store, and those of them without an expression.
-    running : tuple of (Job, float)
-        Jobs in progress and the seconds since they were handed out.
-    seconds_left : float or None
-        Estimate from the jobs finished by this runner.
+    ``total``, ``done``, ``failed``: jobs of the experiment, those with a result in the store, and those of them without
+    an expression.
     """
 
     total: int
     done: int
     failed: int
+    #: tuple of (Job, float): jobs in progress and the seconds since they were handed out.
     running: tuple[tuple[Job, float], ...] = ()
-    seconds_left: float | None = None
+    seconds_left: float | None = None  # estimate from the jobs finished by this runner
 
     @property
     def note(self) -> str:
@@ -57,31 +52,15 @@ class SweepProgress:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What one call of ``run`` did.
+    """What one call of ``run`` did."""
 
-    Parameters
-    ----------
-    ran : int
-        Jobs this runner finished.
-    skipped : int
-        Jobs that had a result already.
-    held : int
-        Jobs another living runner holds.
-    missing : tuple of str
-        Tasks whose data are not there; not run, not stored.
-    statuses : dict
-        How many of the jobs of this runner ended in which status.
-    seconds : float
-    not_run : dict
-        Why jobs could not be run on this machine, and how many; they are not stored.
-    """
-
-    ran: int
-    skipped: int
-    held: int
-    missing: tuple[str, ...]
-    statuses: dict[str, int]
+    ran: int  # jobs this runner finished
+    skipped: int  # jobs that had a result already
+    held: int  # jobs another living runner holds
+    missing: tuple[str, ...]  # tasks whose data are not there; not run, not stored
+    statuses: dict[str, int]  # how many of the jobs of this runner ended in which status
     seconds: float
+    #: Why jobs could not be run on this machine, and how many; they are not stored.
     not_run: dict[str, int] = field(default_factory=dict)
 
 

@@ -31,13 +31,7 @@ ROUNDING = 1e-9
 class Difference:
     """A difference of means with its interval.
 
-    Parameters
-    ----------
-    value, lower, upper : float
-    n_tasks, n_differ : int
-        Tasks, and those on which the two methods differ.
-    p : float
-        Of the sign-flip test, two-sided.
+    ``n_tasks``, ``n_differ``: tasks, and those on which the two methods differ.
     """
 
     value: float
@@ -45,7 +39,7 @@ class Difference:
     upper: float
     n_tasks: int
     n_differ: int
-    p: float
+    p: float  # of the sign-flip test, two-sided
 
     @property
     def is_clear(self) -> bool:
@@ -85,14 +79,9 @@ def paired_difference(
 ) -> Difference:
     """Mean of ``b`` minus mean of ``a``, with a bootstrap interval over tasks and a sign-flip test.
 
-    Parameters
-    ----------
-    a, b : ndarray of shape (n_tasks,)
-        Scores of the two methods on the same tasks, in the same order.
-    relative : bool
-        Give the change of the mean as a share of the mean of ``a``.
-    level : float
-        Share of the resamples inside the interval.
+    ``a``, ``b``: shape (n_tasks,), scores of the two methods on the same tasks, in the same order.
+    ``relative``: give the change of the mean as a share of the mean of ``a``.
+    ``level``: share of the resamples inside the interval.
 
     Examples
     --------

@@ -21,10 +21,8 @@ def contrast_table(
 ) -> BenchTable:
     """Differences of means with bootstrap interval, sign-flip p and the number of tasks that differ.
 
-    Parameters
-    ----------
-    contrasts : sequence of (str, str)
-        Labels of the methods, as the experiment's ``contrasts`` has them; those not yet run are left out.
+    ``contrasts``: sequence of (str, str), labels of the methods, as the experiment's ``contrasts`` has them; those not
+    yet run are left out.
     """
     if not contrasts:
         raise DataError("The store has no contrasts. Name them in the experiment: contrasts = [['plain', 'guided']].")

@@ -49,10 +49,7 @@ def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, w
     With ``with_paper`` the paper's methods stand beside ours as it reports them, those we ran ourselves as well:
     budgets differ, and leaving out the better of two rows of a method would flatter the others.
 
-    Returns
-    -------
-    DataFrame
-        Columns ``method, source, r2, complexity, accuracy_rank, complexity_rank, tier``.
+    Returns columns ``method, source, r2, complexity, accuracy_rank, complexity_rank, tier``.
     """
     scores = task_scores(rows_at(frame, noise)).groupby("method")[["r2", "complexity"]].mean()
     table = scores.reset_index().assign(source="ours")

@@ -74,26 +74,14 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One candidate, judged.
-
-    Parameters
-    ----------
-    method, task : str
-    outcome : Outcome
-    complexity : int or None
-        Nodes of the expression as the method wrote it.
-    nu : tuple of float
-        Novelty of every term, where the outcome is a multi-term or single-term expression.
-    reason : str
-        Why it was refused.
-    """
+    """One candidate, judged."""
 
     method: str
     task: str
     outcome: Outcome
-    complexity: int | None = None
-    nu: tuple[float, ...] = ()
-    reason: str = ""
+    complexity: int | None = None  # nodes of the expression as the method wrote it
+    nu: tuple[float, ...] = ()  # novelty of every term, where the outcome is a multi-term or single-term expression
+    reason: str = ""  # why it was refused
 
 
 @cache
@@ -286,14 +274,9 @@ def gap_candidates(
 ) -> Iterator[FoundExpression]:
     """Ground truth, the published models below ``$SOBOLEV_DATA`` where it is set, and the expressions in ``files``.
 
-    Parameters
-    ----------
-    files : sequence of path
-        Our stores (``.sqlite``) and SRBench results.
-    suite : {"whitebox", "blackbox"}
-        The latter has no ground truth.
-    noise : float or None
-        Only candidates found at this noise level; all with ``None``.
+    ``files``: our stores (``.sqlite``) and SRBench results.
+    ``suite``: {"whitebox", "blackbox"}, the latter has no ground truth.
+    ``noise``: only candidates found at this noise level; all with ``None``.
     """
     if suite == "whitebox":
         yield from ground_truth_candidates()

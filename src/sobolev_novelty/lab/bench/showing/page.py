@@ -31,17 +31,11 @@ if TYPE_CHECKING:
 def write_page(sources: Sequence[str | Path], out: str | Path) -> list[Path]:
     """Write the page and its figures beside it.
 
-    Parameters
-    ----------
-    sources : sequence of path
-        Stores (``.sqlite``), and results of ``sobolev bench gap --json`` (``.json``), in the order of the page.
-    out : path
-        The Markdown file. Figures are called ``<stem>_<store>.svg``.
+    ``sources``: stores (``.sqlite``), and results of ``sobolev bench gap --json`` (``.json``), in the order of the
+    page.
+    ``out``: the Markdown file. Figures are called ``<stem>_<store>.svg``.
 
-    Returns
-    -------
-    list of Path
-        Everything written.
+    Returns everything written.
     """
     out = Path(out)
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -38,25 +38,12 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Rows of one network, or of a method without one.
+    """Rows of one network, or of a method without one."""
 
-    Parameters
-    ----------
-    arm : str
-        Which corpus: ``random``, ``filtered``, ``matched``, …
-    seed : int
-        Of corpus and network.
-    samples : int
-        Accepted formulas seen in training.
-    settings : dict
-        What the rows depend on.
-    rows : list of dict
-    """
-
-    arm: str
-    seed: int
-    samples: int
-    settings: dict[str, Any]
+    arm: str  # which corpus: ``random``, ``filtered``, ``matched``, …
+    seed: int  # of corpus and network
+    samples: int  # accepted formulas seen in training
+    settings: dict[str, Any]  # what the rows depend on
     rows: list[dict[str, Any]] = field(default_factory=list)
 
     @classmethod
@@ -115,18 +102,11 @@ def evaluate_network(
 ) -> Evaluation:
     """Run a network on tasks and write the rows; a file that has some of them already is gone on with.
 
-    Parameters
-    ----------
-    weights : Path
-        Folder with ``config.json``.
-    out : Path
-        JSON file.
-    tasks : sequence of str, optional
-        By default all white-box tasks.
-    device : str, optional
-        Where the network runs: ``"cpu"``, ``"cuda"``. By default a GPU if there is one.
-    **decoding
-        See :class:`sobolev_novelty.lab.pretraining.evaluate.Decoding`.
+    ``weights``: folder with ``config.json``.
+    ``out``: JSON file.
+    ``tasks``: by default all white-box tasks.
+    ``device``: where the network runs: ``"cpu"``, ``"cuda"``. By default a GPU if there is one.
+    ``**decoding``: see :class:`sobolev_novelty.lab.pretraining.evaluate.Decoding`.
     """
     from sobolev_novelty.engines.transformer.checkpoint import load_model, read_weights
     from sobolev_novelty.engines.transformer.pretrained import chosen_device
@@ -301,10 +281,7 @@ class Interval:
 def interval(scores: FloatArray, *, level: float = 0.95, n_resamples: int = 10_000, seed: int = 0) -> Interval:
     """Bootstrap over tasks and over training seeds at once.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n_seeds, n_tasks)
-        Scores, or differences of two arms with the same seeds on the same tasks.
+    ``scores``: shape (n_seeds, n_tasks), scores, or differences of two arms with the same seeds on the same tasks.
 
     Examples
     --------

@@ -30,12 +30,8 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
 
     Each run is validated on formulas of its own law; of several laws only the one with most logs is given.
 
-    Parameters
-    ----------
-    logs : sequence of Path
-        Training logs; each tells its arm.
-    corpus : str
-        The validation formulas: ``"random"`` or ``"filtered"``.
+    ``logs``: training logs; each tells its arm.
+    ``corpus``: the validation formulas: ``"random"`` or ``"filtered"``.
     """
     found: dict[str, dict[str, list[Curve]]] = {}
     for path in sorted(logs):
@@ -57,10 +53,7 @@ def learning_curves(logs: Sequence[Path], corpus: str = "random") -> dict[str, l
 def figure(evaluations: Sequence[Evaluation], logs: Sequence[Path] = ()) -> Figure:
     """A line per arm with its interval, beside what needs no network and the paper's figures; with logs, their curves.
 
-    Parameters
-    ----------
-    logs : sequence of Path
-        Training logs.
+    ``logs``: training logs.
     """
     drawn = new_figure(10.0 if logs else 6.4, 4.2)
     panels: Any = drawn.subplots(1, 2 if logs else 1, squeeze=False)[0]

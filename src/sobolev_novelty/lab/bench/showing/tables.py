@@ -28,21 +28,11 @@ GUIDED = "+novelty"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchTable:
-    """A table that can be written in any format.
-
-    Parameters
-    ----------
-    title : str
-    frame : DataFrame
-        Numbers, unrounded.
-    decimals : dict
-        Column -> digits after the point.
-    notes : tuple of str
-    """
+    """A table that can be written in any format."""
 
     title: str
-    frame: pd.DataFrame
-    decimals: dict[str, int]
+    frame: pd.DataFrame  # numbers, unrounded
+    decimals: dict[str, int]  # column -> digits after the point
     notes: tuple[str, ...] = ()
 
     def render(self, form: str) -> str:

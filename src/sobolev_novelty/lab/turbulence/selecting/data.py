@@ -73,20 +73,12 @@ DNS_MEASURES: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class FlowConditions:
-    """What drives a flow; by default the flow over the hills.
+    """What drives a flow; by default the flow over the hills."""
 
-    Attributes
-    ----------
-    viscosity : float
-        Kinematic viscosity, m²/s.
-    mean_velocity : float
-        Velocity that the forcing holds, m/s.
-    forced_zone : {"crest", "volume"}
-        Where it is held and the force acts: in the first column, as in the OpenFOAM case, or everywhere.
-    """
-
-    viscosity: float = VISCOSITY
-    mean_velocity: float = CREST_VELOCITY
+    viscosity: float = VISCOSITY  # kinematic viscosity, m²/s
+    mean_velocity: float = CREST_VELOCITY  # velocity that the forcing holds, m/s
+    #: {"crest", "volume"}: where it is held and the force acts: in the first column, as in the OpenFOAM case, or
+    #: everywhere.
     forced_zone: str = "crest"
 
     def __post_init__(self) -> None:
@@ -101,24 +93,12 @@ HILL_FLOW = FlowConditions()
 
 @dataclass(frozen=True, slots=True)
 class RegressionData:
-    """Samples of the stress correction and what it may depend on.
+    """Samples of the stress correction and what it may depend on."""
 
-    Attributes
-    ----------
-    invariants : ndarray of shape (n_samples, 2)
-        tr S² and tr R².
-    tensors : ndarray of shape (n_samples, 3, 3, 3)
-        The bases T1, T2, T3.
-    target : ndarray of shape (n_samples, 3, 3)
-        b⊥, the stress correction.
-    structured_cell : ndarray of shape (n_rows, n_columns)
-        Sample number of each mesh cell.
-    """
-
-    invariants: FloatArray
-    tensors: FloatArray
-    target: FloatArray
-    structured_cell: IntArray
+    invariants: FloatArray  # shape (n_samples, 2): tr S² and tr R²
+    tensors: FloatArray  # shape (n_samples, 3, 3, 3): the bases T1, T2, T3
+    target: FloatArray  # shape (n_samples, 3, 3): b⊥, the stress correction
+    structured_cell: IntArray  # shape (n_rows, n_columns): sample number of each mesh cell
 
     @property
     def inputs(self) -> FloatArray:
@@ -160,10 +140,7 @@ def squashed(invariants: FloatArray) -> FloatArray:
 def data_folder(folder: str | Path | None = None) -> Path:
     """The folder with the files that are not part of the package.
 
-    Parameters
-    ----------
-    folder : path, optional
-        The folder itself; without it, ``$SOBOLEV_DATA/turbulence``.
+    ``folder``: the folder itself; without it, ``$SOBOLEV_DATA/turbulence``.
     """
     if folder is not None:
         found = Path(folder)

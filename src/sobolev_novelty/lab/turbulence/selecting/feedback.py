@@ -28,20 +28,11 @@ LINEAR_COEFFICIENT = 0.18
 class FeedbackSolver:
     """Flow and closure iterated against each other.
 
-    Parameters
-    ----------
-    base : BaseFlow
-    conditions : FlowConditions
-    relaxation : float
-        Share of a new stress that is taken in each outer step.
-    limit : float
-        Largest Frobenius norm of the explicit part of b⊥.
-    smallest_factor : float
-        Lower bound of the eddy viscosity's factor.
-    max_steps : int
-        Outer steps.
-    tolerance : float
-        Relative change of the stress at which the pair counts as converged.
+    ``relaxation``: share of a new stress that is taken in each outer step.
+    ``limit``: largest Frobenius norm of the explicit part of b⊥.
+    ``smallest_factor``: lower bound of the eddy viscosity's factor.
+    ``max_steps``: outer steps.
+    ``tolerance``: relative change of the stress at which the pair counts as converged.
     """
 
     name = "feedback"

@@ -54,12 +54,8 @@ ARRAY_CHECKSUMS = {
 def prepare(dsrrans: str | Path, xiao: str | Path, out: str | Path, on_progress: OnProgress = silent) -> list[Path]:
     """Write the array files of case α = 0.8.
 
-    Parameters
-    ----------
-    dsrrans, xiao : path
-        Checkouts of github.com/thw1021/DSRRANS and github.com/xiaoh/para-database-for-PIML.
-    out : path
-        Folder to write to; afterwards ``SOBOLEV_DATA`` is its parent when it is called ``turbulence``.
+    ``dsrrans``, ``xiao``: checkouts of github.com/thw1021/DSRRANS and github.com/xiaoh/para-database-for-PIML.
+    ``out``: folder to write to; afterwards ``SOBOLEV_DATA`` is its parent when it is called ``turbulence``.
     """
     first, second, target = Path(dsrrans), Path(xiao), Path(out)
     for name, expected in SOURCE_CHECKSUMS.items():

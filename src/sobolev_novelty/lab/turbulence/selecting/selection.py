@@ -198,13 +198,8 @@ def select_closure(
 ) -> tuple[Closure, list[int], Selection]:
     """A closure of ``n_terms`` terms: forward to ``forward_to`` (default ``n_terms``), then backward.
 
-    Returns
-    -------
-    Closure
-    list of int
-        Its terms' positions in the dictionary.
-    Selection
-        The forward path it comes from.
+    Returns its terms' positions in the dictionary,
+    and the forward path it comes from.
     """
     start = n_terms if forward_to is None else forward_to
     path = forward(problem, start, rule)
@@ -227,16 +222,10 @@ def cross_validate(
 ) -> FloatArray:
     """Held-out mean squared error of the whole selection procedure, per fold and term count.
 
-    Parameters
-    ----------
-    n_terms : sequence of int
-        Term counts to compare.
-    forward_to : int, optional
-        Select this many terms first and prune back to each count; without it, forward selection alone.
+    ``n_terms``: term counts to compare.
+    ``forward_to``: select this many terms first and prune back to each count; without it, forward selection alone.
 
-    Returns
-    -------
-    ndarray of shape (n_folds, len(n_terms))
+    Returns shape (n_folds, len(n_terms)).
     """
     errors = np.empty((n_folds, len(n_terms)))
     for fold, test in enumerate(streamwise_folds(data, n_folds)):

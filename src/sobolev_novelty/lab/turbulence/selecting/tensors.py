@@ -98,10 +98,7 @@ def dictionary(max_degree: int = 12) -> tuple[TensorTerm, ...]:
 def monomials(terms: Sequence[TensorTerm], x: FloatArray) -> FloatArray:
     """Coefficient functions and their derivatives.
 
-    Returns
-    -------
-    ndarray of shape (3, n_samples, n_terms)
-        φ, ∂φ/∂x1, ∂φ/∂x2.
+    Returns shape (3, n_samples, n_terms): φ, ∂φ/∂x1, ∂φ/∂x2.
     """
     a = np.array([term.power1 for term in terms])
     b = np.array([term.power2 for term in terms])
@@ -128,10 +125,8 @@ def stacked_target(target: FloatArray) -> FloatArray:
 def term_arrays(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Values and derivatives of full tensor contributions.
 
-    Returns
-    -------
-    values : ndarray of shape (n_terms, n_samples, 9)
-    derivatives : ndarray of shape (n_terms, 2, n_samples, 9)
+    Returns ``values``: shape (n_terms, n_samples, 9),
+    and ``derivatives``: shape (n_terms, 2, n_samples, 9).
     """
     blocks = monomials(terms, x)  # (3, n_samples, n_terms)
     channels = [term.channel for term in terms]
@@ -147,10 +142,8 @@ def channel_arrays(terms: Sequence[TensorTerm], x: FloatArray, T: FloatArray) ->
     Within a channel all terms share the tensor of a sample, so φT_k and φ‖T_k‖ have the same inner products:
     an isometry that makes the signatures nine times shorter.
 
-    Returns
-    -------
-    values : ndarray of shape (n_terms, n_samples)
-    derivatives : ndarray of shape (n_terms, 2, n_samples)
+    Returns ``values``: shape (n_terms, n_samples),
+    and ``derivatives``: shape (n_terms, 2, n_samples).
     """
     channels = {term.channel for term in terms}
     if len(channels) != 1:

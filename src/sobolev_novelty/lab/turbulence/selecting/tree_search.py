@@ -32,33 +32,15 @@ TermSet = frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class TreeSearch:
-    """Options of a search.
+    """Options of a search."""
 
-    Parameters
-    ----------
-    n_rounds : int
-        Rounds of selection, expansion, playouts and backpropagation.
-    n_playouts : int
-        Playouts per round.
-    max_terms : int
-        Terms of the largest candidate.
-    exploration : float
-        Weight of the exploration term in the node-selection rule.
-    widening : float
-        A node visited n times has at most ``widening``·√n children.
-    parsimony : float
-        Price of one node of the coefficient functions in the score.
-    guidance : SobolevGuidance, optional
-        None gives the plain search.
-    """
-
-    n_rounds: int = 2000
-    n_playouts: int = 4
-    max_terms: int = 12
-    exploration: float = 0.05
-    widening: float = 2.0
-    parsimony: float = 0.9999
-    guidance: SobolevGuidance | None = None
+    n_rounds: int = 2000  # rounds of selection, expansion, playouts and backpropagation
+    n_playouts: int = 4  # playouts per round
+    max_terms: int = 12  # terms of the largest candidate
+    exploration: float = 0.05  # weight of the exploration term in the node-selection rule
+    widening: float = 2.0  # a node visited n times has at most ``widening``·√n children
+    parsimony: float = 0.9999  # price of one node of the coefficient functions in the score
+    guidance: SobolevGuidance | None = None  # none gives the plain search
 
     def __post_init__(self) -> None:
         for name in ("n_rounds", "n_playouts", "max_terms"):
@@ -163,10 +145,7 @@ def tree_search(
 ) -> TreeSearchResult:
     """Search for the term set with the best score.
 
-    Parameters
-    ----------
-    on_progress : callable
-        Called after each round.
+    ``on_progress``: called after each round.
     """
     evaluator = _Evaluator(problem, options)
     by_shape = _moves(problem)

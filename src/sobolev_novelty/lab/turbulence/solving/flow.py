@@ -25,28 +25,13 @@ SMALLEST_LOAD = 1 / 32
 
 @dataclass(frozen=True, slots=True)
 class FlowResult:
-    """A computed mean flow.
+    """A computed mean flow."""
 
-    Attributes
-    ----------
-    U : ndarray of shape (n_rows, n_columns, 2)
-    p : ndarray of shape (n_rows, n_columns)
-    force : float
-        Driving force of the crest column, m/s².
-    residual : float
-        Last residual, relative to the driving force.
-    n_steps : int
-        Newton steps or solver iterations.
-    seconds : float
-    is_converged : bool
-    solver : str
-    """
-
-    U: FloatArray
-    p: FloatArray
-    force: float
-    residual: float
-    n_steps: int
+    U: FloatArray  # shape (n_rows, n_columns, 2)
+    p: FloatArray  # shape (n_rows, n_columns)
+    force: float  # driving force of the crest column, m/s²
+    residual: float  # last residual, relative to the driving force
+    n_steps: int  # Newton steps or solver iterations
     seconds: float
     is_converged: bool
     solver: str = "embedded"
@@ -61,26 +46,17 @@ class FlowResult:
 
 @dataclass(frozen=True, slots=True)
 class FlowTensors:
-    """Invariants and bases of a flow, cells in structured order.
+    """Invariants and bases of a flow, cells in structured order."""
 
-    Attributes
-    ----------
-    invariants : ndarray of shape (n_cells, 2)
-    tensors : ndarray of shape (n_cells, 3, 3, 3)
-    """
-
-    invariants: FloatArray
-    tensors: FloatArray
+    invariants: FloatArray  # shape (n_cells, 2)
+    tensors: FloatArray  # shape (n_cells, 3, 3, 3)
 
 
 def flow_tensors(U: FloatArray, timescale: FloatArray, mesh: Mesh, operators: Operators) -> FlowTensors:
     """The invariants tr S², tr R² and the tensors T1, T2, T3 of a velocity field (Appendix D.5.1).
 
-    Parameters
-    ----------
-    U : ndarray of shape (n_cells, 2)
-    timescale : ndarray of shape (n_cells,)
-        k/ε.
+    ``U``: shape (n_cells, 2).
+    ``timescale``: shape (n_cells,), k/ε.
     """
     gradient = np.zeros((len(U), 3, 3))
     gradient[:, :2, :2] = velocity_gradient(U, mesh, operators)

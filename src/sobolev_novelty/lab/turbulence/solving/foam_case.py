@@ -51,33 +51,18 @@ _START: Mapping[str, Mapping[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class FoamCase:
-    """What a case folder is written from.
+    """What a case folder is written from."""
 
-    Attributes
-    ----------
-    nodes : ndarray of shape (rows + 1, columns + 1, 2)
-    model : {"kEpsilon", "kOmegaSST", "sobolevClosure"}
-    conditions : FlowConditions
-    start : mapping of field names to arrays of shape (rows, columns[, 2]), optional
-        Fields not named start uniform.
-    closure : Closure, optional
-        Needed by ``sobolevClosure``.
-    n_iterations : int
-    tolerance : float
-        Initial residual of all equations at which a run ends.
-    library : str
-        Path of the closure library, for ``sobolevClosure``.
-    """
-
-    nodes: FloatArray
-    model: str
+    nodes: FloatArray  # shape (rows + 1, columns + 1, 2)
+    model: str  # {"kEpsilon", "kOmegaSST", "sobolevClosure"}
     conditions: FlowConditions = HILL_FLOW
+    #: mapping of field names to arrays of shape (rows, columns[, 2]): fields not named start uniform.
     start: Mapping[str, FloatArray] | None = None
-    closure: Closure | None = None
+    closure: Closure | None = None  # needed by ``sobolevClosure``
     alpha: float = 1.0
     n_iterations: int = 5000
-    tolerance: float = 1e-7
-    library: str = ""
+    tolerance: float = 1e-7  # initial residual of all equations at which a run ends
+    library: str = ""  # path of the closure library, for ``sobolevClosure``
 
 
 def _header(kind: str, name: str) -> str:

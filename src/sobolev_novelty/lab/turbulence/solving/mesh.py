@@ -126,24 +126,17 @@ def diagonal(values: FloatArray) -> Sparse:
 class Operators:
     """Linear operators of a mesh, as sparse matrices.
 
-    Attributes
-    ----------
-    pick_owner, pick_neighbour, L : (n_faces, n_cells)
-    D : (n_cells, n_faces)
-    gradient : two (n_cells, n_cells)
-        Gauss gradient of a field that is zero on the walls.
-    gradient_free : two (n_cells, n_cells)
-        Gauss gradient of a field with zero normal derivative on the walls.
-    pick_wall : (n_wall_faces, n_cells)
+    ``pick_owner``, ``pick_neighbour``, ``L``: (n_faces, n_cells).
     """
 
     pick_owner: Sparse
     pick_neighbour: Sparse
     L: Sparse
-    D: Sparse
-    gradient: tuple[Sparse, Sparse]
+    D: Sparse  # (n_cells, n_faces)
+    gradient: tuple[Sparse, Sparse]  # two (n_cells, n_cells): Gauss gradient of a field that is zero on the walls
+    #: two (n_cells, n_cells): Gauss gradient of a field with zero normal derivative on the walls.
     gradient_free: tuple[Sparse, Sparse]
-    pick_wall: Sparse
+    pick_wall: Sparse  # (n_wall_faces, n_cells)
 
     def face_normal_gradient(self, mesh: Mesh, gradient: tuple[Sparse, Sparse]) -> Sparse:
         """|S| ∂/∂n at the faces: two-point part and non-orthogonal correction."""

@@ -47,28 +47,18 @@ class Linearisation:
 class MomentumSystem:
     """All parts of the equations that do not change during Newton's iteration. Build with :func:`momentum_system`.
 
-    Attributes
-    ----------
-    flux : three (n_faces, n_cells) matrices
-        Volume flux from u, v and p.
-    upwind_owner, upwind_neighbour : (n_faces, n_cells)
-        Linear-upwind face values seen from either side.
-    viscous : 2 × 2 blocks (n_cells, n_cells)
-        Laplacian and transposed-gradient terms.
-    pressure : two (n_cells, n_cells)
-        Volume-integrated pressure gradient.
-    forcing : ndarray of shape (n_cells,)
-        Volume of the cells the force acts in, zero elsewhere.
+    ``upwind_owner``, ``upwind_neighbour``: (n_faces, n_cells), linear-upwind face values seen from either side.
     """
 
     mesh: Mesh
     operators: Operators
-    flux: tuple[Sparse, Sparse, Sparse]
+    flux: tuple[Sparse, Sparse, Sparse]  # three (n_faces, n_cells) matrices: volume flux from u, v and p
     upwind_owner: Sparse
     upwind_neighbour: Sparse
+    #: 2 × 2 blocks (n_cells, n_cells): laplacian and transposed-gradient terms.
     viscous: tuple[tuple[Sparse, Sparse], tuple[Sparse, Sparse]]
-    pressure: tuple[Sparse, Sparse]
-    forcing: FloatArray
+    pressure: tuple[Sparse, Sparse]  # two (n_cells, n_cells): volume-integrated pressure gradient
+    forcing: FloatArray  # shape (n_cells,): volume of the cells the force acts in, zero elsewhere
 
     @property
     def mean_row(self) -> FloatArray:
@@ -154,12 +144,8 @@ def momentum_system(
 ) -> MomentumSystem:
     """Assemble the parts that Newton's iteration keeps.
 
-    Parameters
-    ----------
-    nut : ndarray of shape (n_cells,)
-        Eddy viscosity, frozen.
-    U : ndarray of shape (n_cells, 2)
-        Velocity of the base flow, for the Rhie–Chow diagonal.
+    ``nut``: shape (n_cells,), eddy viscosity, frozen.
+    ``U``: shape (n_cells, 2), velocity of the base flow, for the Rhie–Chow diagonal.
     """
     nu = conditions.viscosity
     nu_e = nu + nut

@@ -79,11 +79,8 @@ def _dissect(block: npt.NDArray[np.intp]) -> IntArray:
 class Factorisation:
     """LU of a Jacobian with one pressure held fixed (it is known up to a constant).
 
-    Parameters
-    ----------
-    matrix : csr_array of shape (3n, 3n)
-    order : ndarray of shape (n,)
-        Cell order from :func:`nested_dissection`.
+    ``matrix``: csr_array of shape (3n, 3n).
+    ``order``: shape (n,), cell order from :func:`nested_dissection`.
     """
 
     def __init__(self, matrix: sp.csr_array, order: IntArray) -> None:
@@ -124,12 +121,8 @@ def newton(
 ) -> NewtonOutcome:
     """Solve the equations for one source, from a nearby state.
 
-    Parameters
-    ----------
-    tolerance : float
-        Residual norm relative to the driving force.
-    on_progress : callable
-        Called after each step.
+    ``tolerance``: residual norm relative to the driving force.
+    ``on_progress``: called after each step.
     """
     order = nested_dissection(system.mesh.shape)
     n = system.mesh.n_cells

@@ -118,10 +118,7 @@ def _library_path() -> Path:
 def build_library(source: str | Path | None = None) -> Path:
     """Compile the closure model once; later calls return the built library.
 
-    Parameters
-    ----------
-    source : path, optional
-        Unpacked OpenFOAM source; ``$SOBOLEV_FOAM_SOURCE`` without it.
+    ``source``: unpacked OpenFOAM source; ``$SOBOLEV_FOAM_SOURCE`` without it.
     """
     target = _library_path()
     if target.is_file():
@@ -169,15 +166,9 @@ def _linked_headers(folder: Path, scratch: Path) -> Path:
 class OpenFoamSolver:
     """The same face as :class:`~sobolev_novelty.lab.turbulence.solving.flow.EmbeddedSolver`, computed by OpenFOAM.
 
-    Parameters
-    ----------
-    base : BaseFlow
-        Mesh and frozen fields.
-    conditions : FlowConditions
-    n_iterations : int
-        At most this many SIMPLE iterations.
-    tolerance : float
-        Initial residual of all equations at which a run counts as converged.
+    ``base``: mesh and frozen fields.
+    ``n_iterations``: at most this many SIMPLE iterations.
+    ``tolerance``: initial residual of all equations at which a run counts as converged.
     """
 
     name = "openfoam"
@@ -211,10 +202,7 @@ class OpenFoamSolver:
 def run_case(case: FoamCase, on_progress: OnProgress = silent) -> FlowResult:
     """Write a case, run the solver on it, read velocity and pressure back.
 
-    Parameters
-    ----------
-    on_progress : callable
-        Called after each iteration.
+    ``on_progress``: called after each iteration.
     """
     if shutil.which(SOLVER) is None:
         raise OpenFoamError("simpleFoam is not on the PATH. Run: apt-get install openfoam; or use the embedded solver.")

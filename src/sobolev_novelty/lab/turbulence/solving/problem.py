@@ -43,51 +43,25 @@ IntArray = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Coefficients of a set of terms and what they leave.
+    """Coefficients of a set of terms and what they leave."""
 
-    Attributes
-    ----------
-    coefficients : ndarray of shape (n_terms,)
-    mse : float
-        Mean squared error over samples and the four components.
-    condition : float
-        Ratio of the extreme singular values of the terms' value matrix.
-    """
-
-    coefficients: FloatArray
-    mse: float
-    condition: float
+    coefficients: FloatArray  # shape (n_terms,)
+    mse: float  # mean squared error over samples and the four components
+    condition: float  # ratio of the extreme singular values of the terms' value matrix
 
 
 @dataclass(frozen=True, slots=True)
 class ClosureProblem:
-    """Triangular factors of a closure regression. Build with :func:`closure_problem`.
+    """Triangular factors of a closure regression. Build with :func:`closure_problem`."""
 
-    Attributes
-    ----------
-    terms : tuple of TensorTerm
-        The candidates.
-    R : ndarray of shape (n_factor_rows, n_terms)
-        Factor of the value matrix.
-    z : ndarray of shape (n_factor_rows,)
-        The target in the same coordinates.
-    signatures : tuple of ndarray
-        Per channel the factor of the signatures, columns in the order of the channel's terms.
-    position : ndarray of shape (n_terms,)
-        Column of each term inside its channel's factor.
-    n_rows : int
-        Rows of the value matrix: 4 · n_samples.
-    variance : float
-        Variance of the target over these rows.
-    """
-
-    terms: tuple[TensorTerm, ...]
-    R: FloatArray
-    z: FloatArray
+    terms: tuple[TensorTerm, ...]  # the candidates
+    R: FloatArray  # shape (n_factor_rows, n_terms): factor of the value matrix
+    z: FloatArray  # shape (n_factor_rows,): the target in the same coordinates
+    #: Per channel the factor of the signatures, columns in the order of the channel's terms.
     signatures: tuple[FloatArray, ...]
-    position: IntArray
-    n_rows: int
-    variance: float
+    position: IntArray  # shape (n_terms,): column of each term inside its channel's factor
+    n_rows: int  # rows of the value matrix: 4 · n_samples
+    variance: float  # variance of the target over these rows
 
     @property
     def channels(self) -> IntArray:

@@ -35,21 +35,12 @@ from sobolev_novelty.lab.turbulence.solving.problem import ClosureProblem, closu
 
 @dataclass(frozen=True, slots=True)
 class ResponseData:
-    """Velocity changes of all candidate terms and of the target.
-
-    Attributes
-    ----------
-    terms : tuple of TensorTerm
-    A : ndarray of shape (n_rows, n_columns, 2, n_terms)
-    b : ndarray of shape (n_rows, n_columns, 2)
-    reference : FlowResult
-        The flow of the target stress.
-    """
+    """Velocity changes of all candidate terms and of the target."""
 
     terms: tuple[TensorTerm, ...]
-    A: FloatArray
-    b: FloatArray
-    reference: FlowResult
+    A: FloatArray  # shape (n_rows, n_columns, 2, n_terms)
+    b: FloatArray  # shape (n_rows, n_columns, 2)
+    reference: FlowResult  # the flow of the target stress
 
 
 def response_data(
@@ -60,10 +51,7 @@ def response_data(
 ) -> ResponseData:
     """Linear velocity responses at the flow that the target stress produces.
 
-    Parameters
-    ----------
-    on_progress : callable
-        Called after each term.
+    ``on_progress``: called after each term.
     """
     candidates = tuple(dictionary() if terms is None else terms)
     stress = solver.stress_of(data.target[data.structured_cell.ravel()], 1.0)
@@ -122,19 +110,11 @@ def refine(
 ) -> tuple[Closure, list[float]]:
     """Gauss–Newton on a closure's coefficients until the solver's velocity meets a target flow's.
 
-    Parameters
-    ----------
-    target : FlowResult
-        The flow to meet: that of the target stress, not a measurement.
-    max_coefficient : float
-        Bound of every coefficient in every step.
+    ``target``: the flow to meet: that of the target stress, not a measurement.
+    ``max_coefficient``: bound of every coefficient in every step.
 
-    Returns
-    -------
-    Closure
-        The coefficients with the smallest distance seen.
-    list of float
-        Distance to the target flow before each step and at the end, relative to the target's norm.
+    Returns the coefficients with the smallest distance seen,
+    and distance to the target flow before each step and at the end, relative to the target's norm.
     """
     from scipy.optimize import lsq_linear
 
@@ -161,10 +141,7 @@ def response_problem(
 ) -> ClosureProblem:
     """The regression of velocity changes, with the signatures of the terms themselves.
 
-    Parameters
-    ----------
-    columns : ndarray of int, optional
-        Mesh columns to use, for cross-validation.
+    ``columns``: mesh columns to use, for cross-validation.
     """
     used = slice(None) if columns is None else columns
     A = responses.A[:, used].reshape(-1, len(responses.terms))
@@ -178,19 +155,12 @@ def response_problem(
 class ResponsePath:
     """A forward path on velocity changes, judged per term count.
 
-    Attributes
-    ----------
-    counts : tuple of int
-    indices : tuple of lists
-        Dictionary positions of the model of each count.
-    held_out : ndarray of shape (n_folds, n_counts)
-        Squared error of held-out velocity changes, relative to their squared norm.
-    value_condition, max_coefficient : tuple of float
-        Of the terms' value matrix, and of the fitted coefficients.
+    ``value_condition``, ``max_coefficient``: of the terms' value matrix, and of the fitted coefficients.
     """
 
     counts: tuple[int, ...]
-    indices: tuple[list[int], ...]
+    indices: tuple[list[int], ...]  # dictionary positions of the model of each count
+    #: shape (n_folds, n_counts): squared error of held-out velocity changes, relative to their squared norm.
     held_out: FloatArray
     value_condition: tuple[float, ...]
     max_coefficient: tuple[float, ...]

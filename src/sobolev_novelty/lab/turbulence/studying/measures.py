@@ -24,27 +24,18 @@ STATIONS = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)
 class Measures:
     """Quantities of one velocity field; nan where there is no bubble or no reference.
 
-    Attributes
-    ----------
-    reattachment, reattachment_interpolated : float
-        x/H where the main bubble ends: first cell with U_x > 0, and the zero of U_x.
-    separation, separation_interpolated : float
-        x/H where it begins.
-    max_reversed : float
-        Largest −U_x, m/s.
-    field_error : float
-        Volume-weighted root mean square of |U − U_DNS| over the field, relative to that of U_DNS.
-    n_bubbles : int
-        Runs of reversed near-wall cells.
+    ``reattachment``, ``reattachment_interpolated``: x/H where the main bubble ends: first cell with U_x > 0, and the
+    zero of U_x.
+    ``separation``, ``separation_interpolated``: x/H where it begins.
     """
 
     reattachment: float
     reattachment_interpolated: float
     separation: float
     separation_interpolated: float
-    max_reversed: float
-    field_error: float
-    n_bubbles: int
+    max_reversed: float  # largest −U_x, m/s
+    field_error: float  # volume-weighted root mean square of |U − U_DNS| over the field, relative to that of U_DNS
+    n_bubbles: int  # runs of reversed near-wall cells
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values, as stored in results; None for nan."""

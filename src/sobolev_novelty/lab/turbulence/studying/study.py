@@ -53,16 +53,12 @@ def run_study(
 ) -> StudyOutcome:
     """Run what is not stored yet and return all rows.
 
-    Parameters
-    ----------
-    experiment : path
-        A TOML file with [tree_search] and [grid] (the comparison) or [stability] (the response selection).
-    results : path
-        Folder; the runs go into ``<name>.sqlite``.
-    solver : {"embedded", "openfoam", "feedback"}
-        The embedded solver runs the study; the others run the closures it stored, as a cross-check.
-    only : sequence of str
-        Names of the rows to cross-check; all by default. "kEpsilon" and "kOmegaSST" run the base models themselves.
+    ``experiment``: a TOML file with [tree_search] and [grid] (the comparison) or [stability] (the response selection).
+    ``results``: folder; the runs go into ``<name>.sqlite``.
+    ``solver``: {"embedded", "openfoam", "feedback"}, the embedded solver runs the study; the others run the closures it
+    stored, as a cross-check.
+    ``only``: names of the rows to cross-check; all by default. "kEpsilon" and "kOmegaSST" run the base models
+    themselves.
     """
     study = load_study(experiment)
     store = study_store(study, results)

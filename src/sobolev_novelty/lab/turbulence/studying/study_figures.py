@@ -28,10 +28,7 @@ KINDS = ("fields", "streamlines", "profiles", "wall-shear", "selection")
 def draw_study(kind: str, experiment: Path, results: Path, out: Path, on_progress: OnProgress = silent) -> list[Path]:
     """Draw one kind of figure, or all, as PNG.
 
-    Returns
-    -------
-    list of Path
-        The files written.
+    Returns the files written.
     """
     if kind not in (*KINDS, "all"):
         raise ParameterError(f"'kind' must be one of {', '.join(KINDS)} or all. Got {kind!r}.")

@@ -38,12 +38,8 @@ def report_figure(data: Data, ax: Axes | None = None) -> Figure:
     The figure belongs to no window and changes no state of pyplot; a notebook shows it, and ``figure.savefig(path)``
     saves it.
 
-    Parameters
-    ----------
-    data : dict
-        ``NoveltyReport.to_dict()``, where it has ``points`` also the fit at these rows.
-    ax : Axes, optional
-        Where to draw; only the bars are drawn then, and the figure of these axes is returned.
+    ``data``: ``NoveltyReport.to_dict()``, where it has ``points`` also the fit at these rows.
+    ``ax``: where to draw; only the bars are drawn then, and the figure of these axes is returned.
 
     Examples
     --------

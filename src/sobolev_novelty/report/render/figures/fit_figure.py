@@ -23,11 +23,7 @@ _MAX_LABEL = 34
 def draw_fit(figure: Any, data: Data) -> None:
     """Three drawings side by side.
 
-    Parameters
-    ----------
-    figure : Figure or SubFigure
-    data : dict
-        ``NoveltyReport.to_dict()`` with a target, and ``points``: target and prediction at some rows.
+    ``data``: ``NoveltyReport.to_dict()`` with a target, and ``points``: target and prediction at some rows.
     """
     parity, residuals, effects = figure.subplots(1, 3)
     points = np.array(data["points"], dtype=np.float64)

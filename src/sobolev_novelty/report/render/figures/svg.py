@@ -14,10 +14,7 @@ _MAX_LARGE = 14
 def novelty_bar(term: Data, tau: float, *, is_free: bool = False) -> str:
     """A bar from 0 to 1 filled up to ν with a free intercept, the number behind *distinct*, with the threshold.
 
-    Parameters
-    ----------
-    is_free : bool
-        Whether the bootstrap interval is that of this ν, and not of ν with the constant as a term.
+    ``is_free``: whether the bootstrap interval is that of this ν, and not of ν with the constant as a term.
     """
     nu = term["verdict"]["novelty"]
     kind = "high" if term_verdict(term) == "distinct" else "low"
