@@ -38,8 +38,6 @@ MAX_EXPONENT = 300.0
 def canonical_terms(expression: Expression) -> tuple[Expression, ...]:
     """The terms of the top-level sum without their coefficients, each once, with every constant a fit may change.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> [str(term) for term in canonical_terms(parse("3*x0*(x1 + 2) - sqrt(4*x0 + 8) + 5"))]
     ['x0*(x1 + 2)', 'sqrt(x0 + 2)', '1']
@@ -51,8 +49,6 @@ def canonical_terms(expression: Expression) -> tuple[Expression, ...]:
 def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expression:
     """The fitted expression, written as briefly as the operators allow; terms with coefficient 0 are left out.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(assemble([parse("x0"), parse("exp(-1*x1)"), ONE], [2.0, -1.0, 0.0]))
     '2*x0 - exp(-x1)'
@@ -67,8 +63,6 @@ def assemble(terms: Sequence[Expression], coefficients: Sequence[float]) -> Expr
 def tidy(expression: Expression) -> Expression:
     """The same expression with signs and numeric factors written canonically.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(tidy(parse("x0 + (-0.5)*x1*2 + sin(1*x0)")))
     'x0 - x1 + sin(x0)'

@@ -25,8 +25,6 @@ def factored(expression: Expression) -> Expression:
 
     Roots are taken apart as if their factors were positive; it is for the loop to judge the result on the data.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(factored(parse("q*a + q*b*v*sin(t)")))
     'q*(a + b*v*sin(t))'
@@ -59,8 +57,6 @@ def flattened(expression: Expression, *, through_roots: bool = False) -> Express
 
     ``through_roots`` also writes √(u²) as u, which holds for positive u only.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(flattened(parse("inv(x2*(x0 - 1)/x1/x3)")))
     'x1*x3/(x2*(x0 - 1))'

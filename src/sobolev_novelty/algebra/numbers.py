@@ -48,8 +48,6 @@ def nearest_simple(
     ``bases``: what fractions are multiples of. Of equally near numbers that of the first base and denominator is taken.
     ``max_parts``: largest product of numerator and denominator.
 
-    Examples
-    --------
     >>> nearest_simple(0.50001, 1e-3), nearest_simple(0.41, 1e-3)
     (0.5, None)
     >>> import math
@@ -74,8 +72,6 @@ def nearest_simple(
 def repeating_fraction(number: float) -> Fraction | None:
     """The fraction with a small denominator and no finite decimal that a number is, to the last bit; None for others.
 
-    Examples
-    --------
     >>> repeating_fraction(2 / 3), repeating_fraction(0.25), repeating_fraction(0.333333)
     (Fraction(2, 3), None, None)
     """
@@ -92,8 +88,6 @@ def repeating_fraction(number: float) -> Fraction | None:
 def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
     """Simple numbers within reach of a value, of its sign, and the nats that it costs to write them down.
 
-    Examples
-    --------
     >>> number, nats = min(simple_numbers(0.498, 0.01), key=lambda found: found[1])
     >>> number, round(nats, 1)
     (0.5, 0.7)
@@ -116,8 +110,6 @@ def simple_numbers(value: float, reach: float) -> Iterator[tuple[float, float]]:
 def simple_nats(value: float) -> float:
     """Nats that it costs to write down a number that is a simple one to the last digits; infinite for others.
 
-    Examples
-    --------
     >>> round(simple_nats(1.5), 2), simple_nats(1.5001)
     (1.79, inf)
     """

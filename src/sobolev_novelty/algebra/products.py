@@ -28,8 +28,6 @@ _PLAIN = frozenset({"add", "sub", "mul", "neg", "square", "cube"})
 def joined(left: Mapping[Base, float], right: Mapping[Base, float], times: float = 1.0) -> dict[Base, float]:
     """The powers of ``left · right**times``.
 
-    Examples
-    --------
     >>> joined({"a": 1.0, "b": 2.0}, {"a": 1.0, "c": 1.0}, -1.0)
     {'b': 2.0, 'c': -1.0}
     """

@@ -26,8 +26,6 @@ Polynomial = dict[Monomial, float]
 def with_proper_fractions(expression: Expression) -> Expression:
     """The expression with every quotient of sums divided out where that is shorter.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_proper_fractions(parse("(x**2 + x + y)/(x + 1)")))
     'x + y/(x + 1)'

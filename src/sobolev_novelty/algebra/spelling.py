@@ -48,8 +48,6 @@ def spelled(
     ``positive``: variables that are positive: they may be taken out of roots.
     ``is_late``: whether time is over: phases are small even then, the rest stays as it is.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(spelled(parse("3*exp(2*x0)/(exp(2*x0) + exp(x0))"), lambda e: True))
     '3/(1 + exp(-x0))'

@@ -52,8 +52,6 @@ class SumOfProducts:
 def sum_of_products(expression: Expression, *, max_summands: int = MAX_SUMMANDS) -> SumOfProducts:
     """Distribute an expression.
 
-    Examples
-    --------
     >>> x, y = Expression.of("x0"), Expression.of("x1")
     >>> whole = sum_of_products(Expression.of("mul", x, Expression.of("sub", Expression.of("mul", x, y), 2.0)))
     >>> [(c, str(whole.written(powers))) for c, powers in whole.summands]

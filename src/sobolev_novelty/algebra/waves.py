@@ -36,8 +36,6 @@ def with_plain_waves(expression: Expression, *, turns: bool = True) -> Expressio
 
     ``turns``: whether a quarter turn may become the other function; it may not be allowed.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_plain_waves(parse("2*sin(x0 + 7)").with_constants([2.0, 9.5 * math.pi])))
     '-2*cos(x0)'
@@ -62,8 +60,6 @@ def with_plain_waves(expression: Expression, *, turns: bool = True) -> Expressio
 def with_small_phases(expression: Expression) -> Expression:
     """The same form with the phase of every wave within one period: only constants change.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(with_small_phases(parse("cos((x0 - 100)/4) + tan(2*x0 + 10)")))
     'cos((x0 - (-0.5309649148733836))/4) + tan(2*x0 + 0.5752220392306203)'

@@ -30,8 +30,6 @@ _ADD, _SUB, _NEG, _DIV, _INV, _MUL, _EXP = (
 def power(base: Expression, exponent: float, operators: frozenset[str] = ANY) -> Expression | None:
     """``base`` to a constant power, in the fewest nodes these operators allow; None where they cannot write it.
 
-    Examples
-    --------
     >>> x = Expression.of("x0")
     >>> str(power(x, 1.5)), str(power(x, 5.0)), str(power(x, 5.0, frozenset({"mul", "square"})))
     ('sqrt(cube(x0))', 'x0**5', 'square(square(x0))*x0')
@@ -85,8 +83,6 @@ def _reciprocal(e: Expression | None, operators: Collection[str]) -> Expression 
 def raised(base: Expression, exponent: float) -> Expression:
     """``base`` to a constant power, in the fewest nodes.
 
-    Examples
-    --------
     >>> str(raised(Expression.of("x0"), 2.0)), str(raised(Expression.of("x0"), 1.5))
     ('square(x0)', 'sqrt(cube(x0))')
     """
@@ -96,8 +92,6 @@ def raised(base: Expression, exponent: float) -> Expression:
 def product(factors: Iterable[tuple[Expression, float]]) -> Expression:
     """The product of powers; square roots are taken together, and equal powers where that saves nodes.
 
-    Examples
-    --------
     >>> x, y = Expression.of("x0"), Expression.of("x1")
     >>> str(product([(x, 1.0), (y, -2.0)])), str(product([(x, 0.5), (y, -0.5)]))
     ('x0/square(x1)', 'sqrt(x0/x1)')
@@ -181,8 +175,6 @@ def scaled(c: float, e: Expression) -> Expression:
 def weighted_sum(parts: Iterable[tuple[float, Expression]]) -> Expression:
     """Σ c·e in the order given; 0 where there is nothing to add.
 
-    Examples
-    --------
     >>> str(weighted_sum([(1.0, Expression.of("x0")), (-2.0, Expression.of("x1")), (3.0, ONE)]))
     'x0 - 2*x1 + 3'
     """
@@ -226,8 +218,6 @@ def respelled(expression: Expression, operators: Collection[str]) -> Expression 
     Powers become squares, cubes, roots, products or exponentials, differences and quotients become sums and products
     of what is negative or below the line.
 
-    Examples
-    --------
     >>> str(respelled(raised(Expression.of("x0"), 3.0), ("mul",)))
     'x0*(x0*x0)'
     >>> respelled(Expression.of("sin", "x0"), ("mul",)) is None
@@ -280,8 +270,6 @@ def _times(a: Expression, b: Expression, operators: frozenset[str]) -> Expressio
 class Writer:
     """Writes expressions with the operators a problem allows.
 
-    Examples
-    --------
     >>> writer = Writer(("mul", "div", "square"))
     >>> str(writer.product(Product(((Expression.of("x0"), 2.0), (Expression.of("x1"), -1.0)))))
     'square(x0)/x1'

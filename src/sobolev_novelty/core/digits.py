@@ -20,8 +20,6 @@ WHOLE = 1e5
 def significant_digits(value: float, half_width: float, most: int = MAX_DIGITS) -> int:
     """Digits of ``value`` down to the place of a tenth of its uncertainty, but no more than ``most``.
 
-    Examples
-    --------
     >>> significant_digits(1.23456, 0.05), significant_digits(0.00123456, 0.5), significant_digits(1.0, 1e-30)
     (4, 1, 12)
     """
@@ -38,8 +36,6 @@ def number_text(value: float | None, half_width: float | None = None, digits: in
     ``half_width``: half the width of the number's interval: the last digit shown is of the order of a tenth of it.
     ``digits``: significant digits where no usable half-width is given.
 
-    Examples
-    --------
     >>> number_text(0.123456), number_text(12345678.0), number_text(2010.0), number_text(None)
     ('0.1235', '1.235e+07', '2010', '–')
     >>> number_text(1.23456, 0.05), number_text(1.23456, 0.0003), number_text(17.3, 40.0)
@@ -61,8 +57,6 @@ _WRITTEN = re.compile(r"`(?:[^`]|``)*+`|(?<![\w.])(?:\d+\.\d+(?:e[+-]?\d+)?|\d+e
 def short_numbers(text: str, digits: int = DEFAULT_DIGITS) -> str:
     """The text of a formula for a person: its numbers as :func:`number_text` has them, names as they are.
 
-    Examples
-    --------
     >>> short_numbers("2.34567891234*sin(1.5*x12 + `a 1.234567`) - 1e-300*x0"), short_numbers("term 3")
     ('2.346*sin(1.5*x12 + `a 1.234567`) - 1e-300*x0', 'term 3')
     """
@@ -81,8 +75,6 @@ def _plain(value: float, digits: int) -> str:
 def interval_text(low: float, high: float, estimate: float) -> str:
     """Both ends of an interval to the digits of the estimate; an open end is infinite.
 
-    Examples
-    --------
     >>> interval_text(0.98231, 1.0341, 1.0), interval_text(0.3, math.inf, 1.0)
     ('0.982 … 1.034', '0.3 … ∞')
     >>> interval_text(1e-12, 4.0, 2.0)
@@ -105,8 +97,6 @@ _POWERS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 def typeset(text: str) -> str:
     """A written number as print has it: a true minus sign and a power of ten, and no place to break the line.
 
-    Examples
-    --------
     >>> typeset("-1.74e-06").replace(chr(160), " "), typeset("0.5"), typeset("1e+07").replace(chr(160), " ")
     ('−1.74 × 10⁻⁶', '0.5', '1 × 10⁷')
     """
@@ -118,8 +108,6 @@ def typeset(text: str) -> str:
 def percent_text(share: float | None, digits: int = 2) -> str:
     """A share in per cent, never with a power of ten; a no-break space before the sign.
 
-    Examples
-    --------
     >>> [percent_text(share).replace(chr(160), " ") for share in (1.3, 0.0234, 1e-9, 40.0, 0.0)]
     ['130 %', '2.3 %', '<0.01 %', '>1000 %', '0 %']
     """
@@ -133,8 +121,6 @@ def percent_text(share: float | None, digits: int = 2) -> str:
 def typeset_interval(low: float, high: float, estimate: float) -> str:
     """Both ends as print has them, a common power of ten taken out.
 
-    Examples
-    --------
     >>> typeset_interval(-4.64e-6, 1.1e-6, -1.7e-6).replace(chr(160), " "), typeset_interval(470.0, 520.0, 495.0)
     ('(−4.6 … 1.1) × 10⁻⁶', '470 … 520')
     """

@@ -344,8 +344,6 @@ def numbered_index(name: str) -> int | None:
 def natural_order(name: str) -> tuple[bool, int, str]:
     """Key that sorts variables: numbered ones by their number, then the others by name.
 
-    Examples
-    --------
     >>> sorted(["mass", "x10", "x9"], key=natural_order)
     ['x9', 'x10', 'mass']
     """
@@ -366,8 +364,6 @@ def is_reserved(name: str) -> bool:
 def format_name(name: str) -> str:
     """The name as the parser reads it: between backticks where it is reserved or not a plain identifier.
 
-    Examples
-    --------
     >>> format_name("mass"), format_name("body mass"), format_name("sin")
     ('mass', '`body mass`', '`sin`')
     """
@@ -400,8 +396,6 @@ def short_text(
     ``half_widths``: half the width of each constant's interval, in prefix order; see
     :func:`sobolev_novelty.core.digits.number_text`.
 
-    Examples
-    --------
     >>> e = Expression.of("mul", 2.123456789, Expression.of("sin", Expression.of("mul", 0.7316812, "x0")))
     >>> short_text(e), short_text(e, [0.3, None])
     ('2.123*sin(0.7317*x0)', '2.12*sin(0.7317*x0)')
@@ -416,8 +410,6 @@ def to_infix(expression: Expression, constants: Sequence[str] | None = None) -> 
 
     ``constants``: what to write for the constants, in prefix order, instead of the numbers in full.
 
-    Examples
-    --------
     >>> to_infix(Expression.of("mul", Expression.of("neg", "x0"), Expression.of("pow", "x1", -2.0)))
     '-x0*x1**(-2)'
     """

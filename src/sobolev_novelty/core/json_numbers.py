@@ -13,8 +13,6 @@ import numpy.typing as npt
 def json_number(value: float) -> float | None:
     """A plain float; None where it is not finite.
 
-    Examples
-    --------
     >>> json_number(2), json_number(float("inf"))
     (2.0, None)
     """

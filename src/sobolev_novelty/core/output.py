@@ -61,8 +61,6 @@ def _is_stream(path: Path) -> bool:
 def write_whole(path: Path, text: str) -> None:
     """Write text as a whole or not at all.
 
-    Examples
-    --------
     >>> path = Path(tempfile.mkdtemp()) / "a.txt"
     >>> write_whole(path, "42")
     >>> path.read_text(), len(list(path.parent.iterdir()))
@@ -89,8 +87,6 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.ArrayLike]) -> None:
 def check_output(path: Path, suffixes: Sequence[str] = (), argument: str = "out") -> None:
     """Refuse a path that cannot be written or does not end in one of these (none: any will do), before the work.
 
-    Examples
-    --------
     >>> check_output(Path("model.doc"), [".json"])
     Traceback (most recent call last):
     ...
@@ -122,8 +118,6 @@ def write_or_rescue(path: Path, write: Callable[[Path], object]) -> tuple[str | 
 
     Returns where the result is, and why it is not where it was wanted; empty where it is.
 
-    Examples
-    --------
     >>> path, problem = write_or_rescue(Path("no such folder/a.txt"), lambda path: path.write_text("42"))
     >>> Path(path).read_text(), problem[:43]
     ('42', "'no such folder/a.txt' could not be written")

@@ -45,8 +45,6 @@ class Kind:
 def whole(low: int = 0, high: int = LARGEST_COUNT) -> Kind:
     """A whole number within limits.
 
-    Examples
-    --------
     >>> whole(0, 2).words, whole(1).holds(True), whole(1).holds(3)
     ('a whole number from 0 to 2', False, True)
     """
@@ -57,8 +55,6 @@ def whole(low: int = 0, high: int = LARGEST_COUNT) -> Kind:
 def number(low: float = -math.inf, high: float = math.inf, *, above: bool = False, below: bool = False) -> Kind:
     """A finite number within limits; ``above`` and ``below`` leave out the ends themselves.
 
-    Examples
-    --------
     >>> number(0, 1).words, number(0, above=True).words, number(0, 1, above=True, below=True).words
     ('a number from 0 to 1', 'a number above 0', 'a number above 0 and below 1')
     >>> number(0, 1).holds(float("nan")), number(0).holds("1")
@@ -80,8 +76,6 @@ def number(low: float = -math.inf, high: float = math.inf, *, above: bool = Fals
 def one_of(*texts: str) -> Kind:
     """One of some texts.
 
-    Examples
-    --------
     >>> one_of("term", "free").words
     "'term' or 'free'"
     """
@@ -250,8 +244,6 @@ WORDS: Mapping[str, Kind] = {
 def check(name: str, value: Any, kind: Kind) -> None:
     """Refuse an argument that is not of its kind, in one line.
 
-    Examples
-    --------
     >>> check("order", 3, whole(0, 2))
     Traceback (most recent call last):
     ...
@@ -268,8 +260,6 @@ def check(name: str, value: Any, kind: Kind) -> None:
 def checked(**own: Kind) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Look at the arguments of a function before it runs: those of :data:`WORDS`, and its own.
 
-    Examples
-    --------
     >>> @checked(speed=POSITIVE)
     ... def throw(speed, order=1): return speed
     >>> throw(-1.0)

@@ -33,8 +33,6 @@ class Progress(Protocol):
 class Step:
     """The plainest :class:`Progress`.
 
-    Examples
-    --------
     >>> Step(3, 10, "resampling")
     Step(done=3, total=10, note='resampling')
     """
@@ -54,8 +52,6 @@ def silent(progress: Progress) -> None:
 def part_of(whole: Progress, on_progress: OnProgress) -> OnProgress:
     """Tell where the whole stands; what comes back is the ``on_progress`` of its next part, which adds its notes.
 
-    Examples
-    --------
     >>> part_of(Step(2, 5, "fold 3"), print)(Step(1, 99, "fitting"))
     Step(done=2, total=5, note='fold 3')
     Step(done=2, total=5, note='fold 3: fitting')
@@ -67,8 +63,6 @@ def part_of(whole: Progress, on_progress: OnProgress) -> OnProgress:
 def tracked(items: Sequence[T], on_progress: OnProgress, note: str = "") -> Iterator[T]:
     """The items in order; each is told as done when the next one is asked for.
 
-    Examples
-    --------
     >>> list(tracked("ab", print))
     Step(done=1, total=2, note='')
     Step(done=2, total=2, note='')

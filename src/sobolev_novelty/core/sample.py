@@ -79,8 +79,6 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
     ``X``: shape (n_samples, n_features), DataFrame, Series, or Sample, a one-dimensional array is one feature.
     ``names``: feature names; by default the DataFrame's columns, or ``x0, x1, …``.
 
-    Examples
-    --------
     >>> as_sample([[1.0, 2.0], [3.0, 4.0]]).names
     ('x0', 'x1')
     """
@@ -114,8 +112,6 @@ def as_sample(X: Any, names: Sequence[str] | None = None) -> Sample:
 def abridged(notes: Sequence[str], more: str, at_most: int = 8) -> tuple[str, ...]:
     """Notes of which only the first are given where there are many, with the number of the others.
 
-    Examples
-    --------
     >>> abridged(["a is odd.", "b is odd.", "c is odd."], "columns are odd.", 2)
     ('a is odd.', '2 more columns are odd.')
     """
@@ -127,8 +123,6 @@ def abridged(notes: Sequence[str], more: str, at_most: int = 8) -> tuple[str, ..
 def repeated(names: Sequence[str]) -> list[str]:
     """Names that occur more than once.
 
-    Examples
-    --------
     >>> repeated(["a", "b", "a"])
     ['a']
     """
@@ -138,8 +132,6 @@ def repeated(names: Sequence[str]) -> list[str]:
 def as_target(y: Any, n_samples: int, name: str = "y") -> FloatArray:
     """Check a target: one finite number per sample.
 
-    Examples
-    --------
     >>> as_target([1, 2, 3], 3)
     array([1., 2., 3.])
     """
@@ -174,8 +166,6 @@ def refuse_dask(X: Any, name: str) -> None:
 def standard_deviations(X: FloatArray) -> FloatArray:
     """Standard deviation of each row of ``X`` over its finite entries; exactly 0 for a constant row.
 
-    Examples
-    --------
     >>> standard_deviations(np.array([[1.0, 3.0, np.nan], [0.1, 0.1, 0.1]]))
     array([1., 0.])
     """
@@ -212,8 +202,6 @@ def plain_table(X: Any) -> Any:
     That reader takes what is masked for data, dates for numbers of nanoseconds and text for numbers, and its advice on
     missing values is another library.
 
-    Examples
-    --------
     >>> plain_table([[1, 2]])
     array([[1., 2.]])
     """

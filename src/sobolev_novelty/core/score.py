@@ -64,8 +64,6 @@ def merged_rows(
 
     ``X``: shape (n_samples, n_features).
 
-    Examples
-    --------
     >>> X, y, weights = merged_rows(np.array([[2.0], [1.0], [2.0]]), np.array([5.0, 4.0, 5.0]))
     >>> X.tolist(), y.tolist(), (weights * 3 / 2).tolist()
     ([[1.0], [2.0]], [4.0, 5.0], [1.0, 2.0])
@@ -103,8 +101,6 @@ def _times_given(distinct: FloatArray, joint: FloatArray) -> npt.NDArray[np.int6
 def n_distinct_rows(X: FloatArray, y: FloatArray) -> int:
     """How many rows of a table count: those that differ, all of a table of levels; missing values are equal.
 
-    Examples
-    --------
     >>> n_distinct_rows(np.array([[2.0], [np.nan], [2.0], [np.nan]]), np.array([5.0, 4.0, 5.0, 4.0]))
     2
     """
@@ -122,8 +118,6 @@ def expected_error(error: float, complexity: int, n_rows: float) -> float:
     twice counts once. And weights are how well a row is known: divided by its standard error every
     residual is one of n equally good ones, however unequal the weights are, so each row is one degree of freedom.
 
-    Examples
-    --------
     >>> expected_error(0.0, 30, 40), expected_error(0.25, 20, 40)
     (0.0, 1.0)
     """
@@ -150,8 +144,6 @@ def choice_rank(error: float, score: float) -> tuple[bool, float]:
 
     R_base alone would trade the last digits of a found law for a node. Of exact fits the simplest ranks highest.
 
-    Examples
-    --------
     >>> choice_rank(1e-9, 0.99) < choice_rank(1e-25, 0.97)
     True
     """

@@ -55,8 +55,6 @@ def integrate(
     ``scale``: shape (n_states,), size of each state, for accuracy and for what counts as diverged; by default the
     largest of ``x0``, for all.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> integrate([parse("-2*x0")], ["x0"], np.array([0.0, 1.0]), np.array([1.0])).x[:, 0].round(4)
     array([1.    , 0.1353])

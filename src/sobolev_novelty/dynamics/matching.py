@@ -41,8 +41,6 @@ SMOOTHING_ERROR = 1e-4
 def description_length(error: float, n: int, expression: Expression, n_inputs: int) -> float:
     """L of an equation whose misfit at n points is ``error`` of the state's spread, in units of -2 ln(likelihood).
 
-    Examples
-    --------
     >>> description_length(0.01, 500, Expression.of("x0"), 1) < description_length(0.01, 500, Expression.of(2.5), 1)
     True
     """

@@ -48,8 +48,6 @@ def backend() -> Backend:
 
     The environment is read once: ``SOBOLEV_KERNEL=numpy`` forces NumPy, ``SOBOLEV_SIMD=avx2`` a lesser instruction set.
 
-    Examples
-    --------
     >>> backend().name in ("native", "numpy")
     True
     """

@@ -33,8 +33,6 @@ def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression
 
     Where ``names`` are given, ``x0, x1, …`` are their columns, unless columns are called so.
 
-    Examples
-    --------
     >>> as_expression("x0 + 1")
     Expression('x0 + 1')
     >>> as_expression(Expression.of("x1"), ["mass", "speed"])
@@ -58,8 +56,6 @@ def read_together(sources: Iterable[Any], names: Sequence[str] | None) -> list[A
 
     Text becomes expressions, in lists of terms too; everything else stays as it is.
 
-    Examples
-    --------
     >>> read_together(["x1", ["cos(x2)", 2.0]], ["a", "b"])
     [Expression('a'), [Expression('cos(b)'), 2.0]]
     """
@@ -130,8 +126,6 @@ def evaluate(expression: Any, X: Any) -> FloatArray:
 def on_own_inputs(expressions: Sequence[Expression], sample: Sample) -> Sample:
     """Of many inputs only those that the expressions use, for all slopes along the others are zero; of few, all.
 
-    Examples
-    --------
     >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2)))).names
     ('x0', 'x1')
     >>> on_own_inputs([parse("x1")], as_sample(np.ones((1, 2000)))).names
@@ -166,8 +160,6 @@ def standardized_derivatives(
     The slope of 1/x² at 1e150 is 1e-450, less than floats can be; times the spread of x it is as large as its value.
     Such slopes are worked out in extended range, where the machine has one.
 
-    Examples
-    --------
     >>> x = 1e150 * np.array([[1.0], [2.0]])
     >>> standardized_derivatives([parse("1/x0**2")], as_sample(x), np.array([1e150]))[0, 1]
     array([-2.0e-300, -2.5e-301])

@@ -53,8 +53,6 @@ class Programs:
 def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) -> Programs:
     """Translate expressions; variable ``names[k]`` is column ``k``.
 
-    Examples
-    --------
     >>> programs = compile_programs([Expression.of("add", "x1", 2.5)], ["x0", "x1"])
     >>> programs.codes.tolist(), programs.constants.tolist()
     ([1, 257, 0], [2.5])

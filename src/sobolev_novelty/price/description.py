@@ -99,8 +99,6 @@ def quick_nats(error: float, complexity: int, numbers: float, n_rows: int, n_inp
     ``error``: NMSE: relative to the target's variance.
     ``numbers``: nats of the numbers.
 
-    Examples
-    --------
     >>> round(quick_nats(0.0102, 5, 0.0, 10_000, 3) - quick_nats(0.01, 12, 0.0, 10_000, 3))
     87
     """

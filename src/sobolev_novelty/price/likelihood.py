@@ -75,8 +75,6 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
 
     ``least``: sum of squares that counts as nothing: what is left then is rounding.
 
-    Examples
-    --------
     >>> r, alone = np.array([1.0, -1.0, 1.0, -1.0]), Replicates.of(np.arange(4.0)[:, None])
     >>> misfit_nats(np.sqrt(np.e) * r, np.ones(4), alone) - misfit_nats(r, np.ones(4), alone)
     2.0
@@ -94,8 +92,6 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
 def few_rows_nats(n_numbers: int, n_distinct: int, nmse: float) -> float:
     """What chosen numbers do to few rows.
 
-    Examples
-    --------
     >>> [round(few_rows_nats(3, n, 0.01), 2) for n in (1000, 40, 15, 4)]
     [0.04, 1.09, 3.38, 25.18]
     """

@@ -52,8 +52,6 @@ class Noise:
     def heights(self, values: FloatArray) -> FloatArray:
         """H where an equation has these values.
 
-        Examples
-        --------
         >>> Noise(0.5, floor=1.0).heights(np.array([0.0, 4.0, -9.0]))
         array([1., 2., 3.])
         """
@@ -70,8 +68,6 @@ class Noise:
     def sentence(self, level: float, target: str = "the target") -> str:
         """What the noise is, for a person.
 
-        Examples
-        --------
         >>> Noise(1.0).sentence(0.0123), Noise().sentence(0.5, "y")
         ('Noise: relative, about 1.23 % of the value.', 'Noise: constant, about 0.5 in y.')
         """
@@ -88,8 +84,6 @@ class Noise:
 def weights_of(heights: FloatArray, given: FloatArray | None = None) -> FloatArray:
     """1/h² times the weights that are given, with mean 1; by ratios, for squares of far values are no floats.
 
-    Examples
-    --------
     >>> weights_of(np.array([1e200, 2e200]))
     array([1.6, 0.4])
     """
@@ -104,8 +98,6 @@ def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:
     ``auto`` looks for the noise of counts where the target is whole and not negative, and for relative noise where it
     has one sign: a measured value of the other sign could not come of it.
 
-    Examples
-    --------
     >>> kinds_to_try("auto", np.array([1.5, 2.5])), kinds_to_try("auto", np.array([-1.5, 2.5]))
     (('constant', 'relative'), ('constant',))
     >>> kinds_to_try("auto", np.array([0.0, 4.0])), kinds_to_try("counts", np.array([0.0, 4.0]))
@@ -126,8 +118,6 @@ def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:
 def known_shape(noise: str, y: FloatArray) -> Noise:
     """The noise of a name whose power is known.
 
-    Examples
-    --------
     >>> known_shape("relative", np.array([2.0, 4.0])).power
     1.0
     """

@@ -19,8 +19,6 @@ def _is_part_of_form(value: float) -> bool:
 def n_numbers(expression: Expression) -> int:
     """Numbers of an equation that had to be found.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> n_numbers(parse("364.5*n**2/(n**2 - 4)"))
     1
@@ -31,8 +29,6 @@ def n_numbers(expression: Expression) -> int:
 def interpolates(expression: Expression, n_rows: int) -> bool:
     """Whether an equation has a number for every row: no row is left that could speak for it.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> line = parse("1.5*x + 0.25")
     >>> interpolates(line, 2), interpolates(line, 3)
@@ -45,8 +41,6 @@ def interpolates(expression: Expression, n_rows: int) -> bool:
 def n_free_numbers(expression: Expression) -> int:
     """Those of them that only the rows could have said: no simple ones.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> n_free_numbers(parse("0.5*x + 0.1234"))
     1
@@ -57,8 +51,6 @@ def n_free_numbers(expression: Expression) -> int:
 def is_simple(value: float, n_rows: float = math.inf) -> bool:
     """Whether a number costs less as a simple one than as one that so many rows determine.
 
-    Examples
-    --------
     >>> is_simple(-0.5, 100), is_simple(0.73, 100), is_simple(0.73), is_simple(0.5001)
     (True, False, True, False)
     """
@@ -73,8 +65,6 @@ def _simple_nats(value: float) -> float:
 def free_nats(n_rows: float) -> float:
     """Nats of a number that so many rows determine to about 1/√n of the noise (Schwarz).
 
-    Examples
-    --------
     >>> round(free_nats(100), 1)
     2.3
     """
@@ -84,8 +74,6 @@ def free_nats(n_rows: float) -> float:
 def numbers_nats(expression: Expression, n_rows: float) -> float:
     """The price of all numbers: each as a free one, or as a simple one where that is less.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> [round(numbers_nats(parse(text), 100), 1) for text in ("2*x", "0.5*x", "0.51234*x")]
     [0.0, 0.7, 2.3]
@@ -100,8 +88,6 @@ def precision_nats(value: float, error: float) -> float:
     Half the logarithm of the Fisher information in units of the number: which of two values it has within an equation,
     a simple one or the fitted one.
 
-    Examples
-    --------
     >>> round(precision_nats(1.0, 0.01), 1), precision_nats(1.0, 10.0)
     (4.1, 0.0)
     """

@@ -19,8 +19,6 @@ SELDOM, SELDOM_NATS = frozenset({"arcsin", "arccos", "arctan", "tanh", "abs", "c
 def form_nats(complexity: int, n_inputs: int) -> float:
     """The logarithm of how many forms there are of this complexity, about.
 
-    Examples
-    --------
     >>> round(form_nats(5, 1), 1), round(form_nats(5, 4), 1)
     (6.0, 9.5)
     """
@@ -32,8 +30,6 @@ def structure_nats(expression: Expression, n_inputs: int, complexity: int | None
 
     ``complexity``: its cost, where operators have costs of their own.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> round(structure_nats(parse("tanh(x0)"), 1) - structure_nats(parse("exp(x0)"), 1), 1)
     3.0

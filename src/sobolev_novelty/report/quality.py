@@ -84,8 +84,6 @@ def fit_quality(
     ``y``: shape (n_samples,).
     ``weights``: shape (n_samples,).
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.language.parsing import parse
     >>> from sobolev_novelty.algebra.terms import additive_terms

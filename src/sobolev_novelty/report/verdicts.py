@@ -153,8 +153,6 @@ def term_verdicts(
     surface the default takes slopes along it.
     ``tau``: threshold of *distinct*.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.algebra.terms import additive_terms
     >>> from sobolev_novelty.language.parsing import parse

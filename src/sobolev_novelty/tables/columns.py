@@ -19,8 +19,6 @@ def input_columns(
     ``features``: the inputs, in order.
     ``others``: argument -> columns that it names and that are not inputs: ``{"target": ["y"]}``.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> table = Table(pd.DataFrame({"a": [1], "b": [2], "y": [3]}), "data.csv")
     >>> input_columns(table, others={"target": ["y"]})
@@ -47,8 +45,6 @@ def input_columns(
 def unusable_columns(tables: Iterable[Table], names: Sequence[str]) -> dict[str, str]:
     """Those of these columns that are not numeric in some row, or missing in every row, each with the reason.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> table = Table(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "data.csv")
     >>> unusable_columns([table], ["a", "b"])
@@ -96,8 +92,6 @@ def sample_of(table: Table, names: Sequence[str]) -> Sample:
 def rows_note(n_left_out: int, n_rows: int, names: Sequence[str]) -> tuple[str, ...]:
     """What is said of rows in which one of these columns has no finite number; nothing where there are none.
 
-    Examples
-    --------
     >>> rows_note(2, 50, ["y"])
     ('2 of 50 rows are left out: y is missing or not finite there.',)
     """

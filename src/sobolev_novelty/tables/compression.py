@@ -22,8 +22,6 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2
 def compression_of(content: bytes) -> str | None:
     """How bytes are compressed, by how they begin.
 
-    Examples
-    --------
     >>> compression_of(gzip.compress(b"a,b")), compression_of(b"a,b")
     ('gzip', None)
     """
@@ -37,8 +35,6 @@ def decompressed(raw: IO[bytes], compression: str, name: str, max_bytes: int) ->
     ``name``: for messages.
     ``max_bytes``: more than this is refused, unless :meth:`BoundedReader.allow_as_much_again` is called in between.
 
-    Examples
-    --------
     >>> decompressed(io.BytesIO(gzip.compress(b"a,b")), "gzip", "data.csv.gz", 100).read()
     b'a,b'
     """

@@ -32,8 +32,6 @@ def is_large(path: Path) -> bool:
 class FileChunks:
     r"""A table in a file, to be read some rows at a time, as often as wanted.
 
-    Examples
-    --------
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "data.csv"
     >>> _ = path.write_text("a,b\n1,2\n3,4\n5,6\n")

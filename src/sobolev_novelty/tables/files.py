@@ -228,8 +228,6 @@ def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat 
     ``source``: ``.csv``, ``.tsv``, ``.txt``, ``.dat`` or ``.parquet``; text also compressed (``.csv.gz`` …).
     ``written``: how a text table is written, where the guess would be wrong.
 
-    Examples
-    --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "data.csv"
     >>> _ = path.write_text("mass;speed\n1,5;2\n3;4\n")

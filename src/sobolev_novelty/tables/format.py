@@ -38,8 +38,6 @@ _DECIMAL_POINT = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\Z")
 class TableFormat:
     """How a text table is written; ``None`` is guessed.
 
-    Examples
-    --------
     >>> TableFormat(separator="::")
     Traceback (most recent call last):
     ...
@@ -102,8 +100,6 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
     ``source``: the file's name, for messages.
     ``suffix``: its kind by name, such as ``".tsv"``.
 
-    Examples
-    --------
     >>> layout_of(b"mass;speed\n1,5;2\n", TableFormat(), "data.csv").names
     ('mass', 'speed')
     """

@@ -36,8 +36,6 @@ class Record(NamedTuple):
 def form_of(path: Path, form: str = "auto") -> str:
     """How a file is written: what was said, or what follows from its name.
 
-    Examples
-    --------
     >>> form_of(Path("laws.json")), form_of(Path("laws.txt")), form_of(Path("-"), "jsonl")
     ('json', 'text', 'jsonl')
     """
@@ -80,8 +78,6 @@ def read_records(stream: IO[bytes], form: str, field: str = "formula") -> Iterat
 
     Empty lines and lines that begin with ``#`` are left out. Entries of JSON are texts, or objects with ``field``.
 
-    Examples
-    --------
     >>> import io
     >>> [record.formula for record in read_records(io.BytesIO(b'["x0 + 1", {"formula": "x1"}]'), "json")]
     [b'x0 + 1', b'x1']

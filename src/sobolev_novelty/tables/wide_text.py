@@ -32,8 +32,6 @@ _FAR = re.compile(r"\s*[+-]?[0-9]{309,}\s*")
 def coerced(column: pd.Series[Any]) -> pd.Series[float]:
     """Entries as numbers, ``nan`` where they are none; a whole number beyond what floats hold is infinite.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> coerced(pd.Series(["1", "x", "9" * 400])).tolist()
     [1.0, nan, inf]

@@ -40,8 +40,6 @@ class Case:
 def cases() -> Iterator[Case]:
     """The steps, one after the other, so that each can be shown when it is done.
 
-    Examples
-    --------
     >>> next(iter(cases())).report.qualified.tolist()
     [True, True, True]
     """

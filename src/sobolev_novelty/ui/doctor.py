@@ -64,8 +64,6 @@ class Diagnosis:
 def diagnose() -> Diagnosis:
     """Look at this installation.
 
-    Examples
-    --------
     >>> diagnose().kernel in {"native", "numpy"}
     True
     """

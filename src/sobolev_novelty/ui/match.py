@@ -134,8 +134,6 @@ def match_equation(
     target.
     ``variables``, ``dialect``: see :func:`sobolev_novelty.language.parsing.parse`.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"mass": range(40), "name": "a", "y": range(0, 80, 2)})
     >>> matched = match_equation("2*mass", Table(frame, "data.csv"), target="y")

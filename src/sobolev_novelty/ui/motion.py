@@ -49,8 +49,6 @@ def time_option(text: str | None, seconds: float | None) -> tuple[str | None, fl
 
     A number is a number of seconds: that is what the option meant before trajectories could be fitted.
 
-    Examples
-    --------
     >>> time_option("t", 60.0), time_option("5", 60.0), time_option(None, 60.0)
     (('t', 60.0), (None, 5.0), (None, 60.0))
     """

@@ -120,8 +120,6 @@ def fit_columns(
     ``weights``: shape (n,), row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
     ``is_centred``: the columns are those of a factor of the centred ones: the constant is out of them already.
 
-    Examples
-    --------
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> found = fit_columns(np.array([x, x**2]), 3.0 * x + 1.0)
     >>> float(found.coefficients[0].round(6)), bool(found.drop_one[1] < 1e-20)
@@ -180,8 +178,6 @@ def collinearity(columns: FloatArray) -> Collinearity:
 
     ``columns``: shape (m, n).
 
-    Examples
-    --------
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> collinearity(np.array([x, x + 1e-3 * x**2])).indices.round(1).tolist()[0]
     1.0

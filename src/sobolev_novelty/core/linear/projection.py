@@ -115,8 +115,6 @@ def combine(first: FloatArray, second: FloatArray) -> FloatArray:
 def residuals(Psi: FloatArray) -> Residuals:
     """Novelty of every column of Ψ (Eq. 2), from one factorisation.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> residuals(np.array([[1.0, 1.0], [0.0, 1.0]])).nu.round(4)
     array([0.7071, 0.7071])
@@ -271,8 +269,6 @@ def conditional_residuals(reference: FloatArray, candidates: FloatArray) -> Floa
 
     Returns shape (c,): ‖(I − P)ψ‖ / ‖ψ‖, 1 against an empty reference; 0 for a zero column.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> conditional_residuals(np.array([[1.0], [0.0]]), np.array([[3.0, 0.0], [4.0, 2.0]]))
     array([0.8, 1. ])

@@ -356,8 +356,6 @@ def own_operators() -> tuple[Operator, ...]:
 def operator(name: str) -> Operator:
     """The operator with this canonical name or alias.
 
-    Examples
-    --------
     >>> operator("asin")
     arcsin
     """

@@ -36,8 +36,6 @@ _N_POINTS = 40
 class Elementwise:
     """A user's function as the kernels call it, with arrays of any shape, numbers, arguments outside the domain.
 
-    Examples
-    --------
     >>> root = Elementwise("root", np.sqrt, ((0.0, np.inf),))
     >>> root(np.array([[4.0, -4.0]])), float(root(9.0))
     (array([[ 2., nan]]), 3.0)
@@ -180,8 +178,6 @@ class Differentiated:
 def differentiated(f: Elementwise, derivatives: Sequence[Pointwise], points: list[FloatArray]) -> Differentiated:
     """The derivatives of a function: those given, else complex steps or central differences.
 
-    Examples
-    --------
     >>> f = Elementwise("f", np.tanh, ())
     >>> differentiated(f, (), sample_of(1, ())).made_by
     ('complex steps', 'central differences')

@@ -58,8 +58,6 @@ def function_terms(functions: Sequence[Function], sample: Sample) -> FunctionTer
     ``functions``: a function gets the columns that its parameters are named after, or all columns where it has a
     parameter for each, or the whole table, shape (n_samples, n_features); it returns one number per row.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> found = function_terms([np.sin, abs], as_sample(np.linspace(-1.0, 1.0, 40)))
     >>> found.note
@@ -170,8 +168,6 @@ def _difference(call: Callable[[Columns], Any], sample: Sample, j: int, label: s
 def derivatives_note(labels: Sequence[str], made_by: Sequence[str], what: str = "Derivatives") -> str:
     """How derivatives were made, for a reader.
 
-    Examples
-    --------
     >>> derivatives_note(["f", "g"], [COMPLEX_STEPS, DIFFERENCES])
     'Derivatives: of f by complex steps, of g by central differences.'
     """

@@ -42,8 +42,6 @@ def applied(op: Operator, operands: Sequence[Interval]) -> Bounds:
     Bounds of a rule that are not finite are trouble by themselves: the numbers may overflow there. An operator without
     a rule is taken to be finite in its domain.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.operators import OPERATORS
     >>> one, two = np.array([1.0]), np.array([2.0])
     >>> found = applied(OPERATORS["div"], [(one, two), (-one, two)])

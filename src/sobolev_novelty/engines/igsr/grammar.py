@@ -24,8 +24,6 @@ _INFIX = {"add": '" + "', "sub": '" - "'}
 def gbnf(vocabulary: Vocabulary, n_terms: int) -> str:
     r"""A GBNF grammar of ``n_terms`` lines with one term each.
 
-    Examples
-    --------
     >>> vocabulary = Vocabulary(("x0", "body mass"), ("add", "mul", "sin"), ((0.0, 1.0), (1.0, 2.0)))
     >>> print(gbnf(vocabulary, 4).splitlines()[0])
     root ::= term "\n" term "\n" term "\n" term "\n"

@@ -41,8 +41,6 @@ def circumstances() -> dict[str, str | None]:
 def is_engine(path: str) -> bool:
     """Whether a file, named relative to the package, belongs to the engine.
 
-    Examples
-    --------
     >>> paths = "search/loop/loop.py", "kernels/native/fit.c", "report/render/page.py", "ui/cli/main.py"
     >>> [is_engine(path) for path in paths]
     [True, True, False, False]
@@ -106,8 +104,6 @@ def _processor() -> str:
 def source_name(commit: str | None, version: str | None) -> str:
     """What made a row, for a person.
 
-    Examples
-    --------
     >>> source_name("2bd5b9dbcc94170f6812db45c1ac80ce428e6d64+changes", "0.1.0"), source_name(None, "0.1.0")
     ('commit 2bd5b9dbcc with changes', 'version 0.1.0')
     """
@@ -157,8 +153,6 @@ def _is_unchanged_since(commit: str) -> bool | None:
 def without_folders(text: str) -> str:
     """A message or traceback without the folders of this machine: paths begin at the package or the file.
 
-    Examples
-    --------
     >>> without_folders('File "/somebody/lib/python3.11/site-packages/gplearn/genetic.py", line 9; /elsewhere/a.json')
     'File "gplearn/genetic.py", line 9; a.json'
     """

@@ -56,8 +56,6 @@ COMMON = (
 class Schema:
     """The columns of a store.
 
-    Examples
-    --------
     >>> schema = Schema("sobolev bench run", (Column("task", str, "its name", "key"), Column("r2", float, "R²")))
     >>> schema.version, schema.names("key", "result")
     (12, ('task', 'r2', 'status'))

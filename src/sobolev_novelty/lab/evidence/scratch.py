@@ -13,8 +13,6 @@ from sobolev_novelty.lab.evidence.claims import process_start
 def folder_prefix(kind: str) -> str:
     """How the temporary folders of this process begin.
 
-    Examples
-    --------
     >>> folder_prefix("bench") == f"sobolev-bench-{os.getpid()}-"
     True
     """

@@ -91,8 +91,6 @@ def export(
     variables are.
     ``precision``: significant digits of the constants; all of them by default.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> export(parse("2.12345*sin(x0) + x1**2"), "excel", precision=3)
     '=((2.12*SIN(A2))+POWER(B2,2.0))'
@@ -109,8 +107,6 @@ def export(
 def safe_identifiers(names: Sequence[str], reserved: frozenset[str]) -> dict[str, str]:
     """Name -> identifier that a program may use: letters, digits and underscores, not reserved, all different.
 
-    Examples
-    --------
     >>> safe_identifiers(["body mass", "body-mass", "2nd", "end"], frozenset(["end"]))
     {'body mass': 'body_mass', 'body-mass': 'body_mass_1', '2nd': 'x_2nd', 'end': 'end_'}
     """

@@ -95,8 +95,6 @@ def to_numpy(expression: Expression, names: Sequence[str] | None = None) -> Nump
 def to_numpy_source(expression: Expression, function_name: str = "f", names: Sequence[str] | None = None) -> str:
     """Python source of the same function, for use without this package.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> print(to_numpy_source(parse("x0 + 2*sin(x1)")))
     import numpy as np

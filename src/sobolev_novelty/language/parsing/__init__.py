@@ -97,8 +97,6 @@ def parse(
 def parse_together(texts: Sequence[str], *, names: Sequence[str] | None = None) -> list[Expression]:
     """Several formulas in which a variable is the same column: what numbers count from is said once, by all of them.
 
-    Examples
-    --------
     >>> parse_together(["x1", "cos(x2)"], names=["mass", "speed"])
     [Expression('mass'), Expression('cos(speed)')]
     """

@@ -34,8 +34,6 @@ class Adapter:
 def pareto(entries: list[FrontEntry]) -> tuple[FrontEntry, ...]:
     """Entries that no other one beats in both complexity and loss, simplest first; of equals the first stays.
 
-    Examples
-    --------
     >>> x = Expression.of("x0")
     >>> [e.complexity for e in pareto([FrontEntry(3, 1.0, x), FrontEntry(1, 2.0, x), FrontEntry(5, 1.0, x)])]
     [1, 3]
@@ -50,8 +48,6 @@ def pareto(entries: list[FrontEntry]) -> tuple[FrontEntry, ...]:
 def monomial(exponents: Iterable[float], columns: Sequence[Expression]) -> Expression:
     """The product of the columns raised to the exponents, 1 where all of them are 0.
 
-    Examples
-    --------
     >>> monomial([1, 0, 2], [Expression.of("a"), Expression.of("b"), Expression.of("c")])
     Expression('a*c**2')
     """

@@ -29,8 +29,6 @@ IDENTITY = "identity"
 def matching_operator(function: Callable[..., Any], arity: int, name: str) -> Operator | str:
     """The operator that computes what ``function`` does, or :data:`IDENTITY`.
 
-    Examples
-    --------
     >>> matching_operator(lambda a, b: a / b if b else 1.0, 2, "protectedDiv")
     div
     >>> matching_operator(lambda a: math.log(abs(a)), 1, "plog")

@@ -97,8 +97,6 @@ def parametrised(expression: Expression, fixed: Collection[int] = ()) -> Paramet
 
     ``fixed``: summands whose coefficient 1 stays 1.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> parametrised(parse("x0**2 - 3*exp(-0.5*x0)/(1 + x1)")).theta.tolist()
     [1.0, -3.0, -0.5]

@@ -314,8 +314,6 @@ def equation_intervals(
     that several make up (``2*(x0 - 3)`` has the term -6) that of their product. None where a coefficient is not made up
     of constants, or its profile does not settle.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> from sobolev_novelty.algebra.terms import additive_terms
     >>> x = np.linspace(0.0, 4.0, 60)

@@ -36,8 +36,6 @@ def coefficients_of(terms: Sequence[Term], whole: Parametrised) -> tuple[Quantit
     ``terms``: the additive terms of the equation.
     ``whole``: the constants of the same equation.
 
-    Examples
-    --------
     >>> from sobolev_novelty.report.intervals.constants import parametrised
     >>> from sobolev_novelty.language.parsing import parse
     >>> equation = parse("2*(x0 - 3)*x1")

@@ -22,8 +22,6 @@ class EquationTable(pd.DataFrame):
 
     pandas offers no other way than a class of one's own to format one table and not all.
 
-    Examples
-    --------
     >>> x = Expression.of("x0")
     >>> EquationTable({"loss": [0.123456], "expression": [Expression.of("mul", 2.3456789, x)], "chosen": [True]})
          loss  expression chosen

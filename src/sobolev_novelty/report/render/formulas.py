@@ -31,8 +31,6 @@ def short_formula(text: object, widths: Mapping[float, float] | None = None) -> 
 
     ``widths``: |number| -> half-width of its interval: such a number has the digits that the interval allows.
 
-    Examples
-    --------
     >>> short_formula("2.123456789*sin(x0)"), short_formula("term 0.123456789")
     ('2.123*sin(x0)', 'term 0.123456789')
     """

@@ -28,8 +28,6 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
     ``data``: ``NoveltyReport.to_dict()``.
     ``expressions``: the terms; they are set as formulas. Without them the labels are set as text.
 
-    Examples
-    --------
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> print(report.latex_table().splitlines()[2])
@@ -54,8 +52,6 @@ def report_table(data: Data, expressions: Sequence[Expression] | None = None) ->
 def escape(text: object) -> str:
     r"""Any text as LaTeX sets it literally.
 
-    Examples
-    --------
     >>> escape("a_b & 5 %")
     'a\\_b \\& 5 \\%'
     """

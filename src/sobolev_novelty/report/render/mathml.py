@@ -35,8 +35,6 @@ def formula(text: object, widths: Mapping[float, float] | None = None) -> str:
     ``widths``: |number| -> half-width of its interval, see
     :func:`sobolev_novelty.report.render.formulas.short_formula`.
 
-    Examples
-    --------
     >>> formula("x0**2")
     '<math><msup><msub><mi>x</mi><mn>0</mn></msub><mn>2</mn></msup></math>'
     >>> formula("<b>")

@@ -52,8 +52,6 @@ def report_page(data: Data) -> str:
 
     ``data``: ``NoveltyReport.to_dict()``.
 
-    Examples
-    --------
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> report_page(report.to_dict())[:15]
@@ -80,8 +78,6 @@ def report_page(data: Data) -> str:
 def report_fragment(data: Data) -> str:
     """The part that a notebook shows: verdict, terms, what rebuilds the low ones, notes.
 
-    Examples
-    --------
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> report_fragment(report.to_dict())[:7]

@@ -38,8 +38,6 @@ MEANING = (
 def plain(text: object) -> str:
     """Text without control and direction characters, which could break a terminal or disguise a label.
 
-    Examples
-    --------
     >>> plain("a" + chr(27) + "[31mb")
     'a�[31mb'
     """
@@ -51,8 +49,6 @@ def plain(text: object) -> str:
 def shorten(text: object, width: int) -> str:
     """A label in at most ``width`` characters, numbers in four digits, cut in the middle: both ends tell terms apart.
 
-    Examples
-    --------
     >>> shorten("sin(x0)*exp(-x1**2)", 11)
     'sin(x…1**2)'
     """
@@ -66,8 +62,6 @@ def shorten(text: object, width: int) -> str:
 def number(value: float | None, digits: int = DEFAULT_DIGITS, half_width: float | None = None) -> str:
     """A number for a person (:func:`sobolev_novelty.core.digits.number_text`); what is not finite is a dash.
 
-    Examples
-    --------
     >>> number(0.123456), number(12345678.0), number(None)
     ('0.1235', '1.235e+07', '–')
     """
@@ -77,8 +71,6 @@ def number(value: float | None, digits: int = DEFAULT_DIGITS, half_width: float 
 def novelty_text(value: float | None) -> str:
     """ν with three decimals; a value that is tiny but not zero is shown as such.
 
-    Examples
-    --------
     >>> novelty_text(0.5), novelty_text(0.0), novelty_text(1e-5), novelty_text(None)
     ('0.500', '0', '<0.001', '–')
     """
@@ -127,8 +119,6 @@ Write = Callable[[object], str]
 def headline(data: Data) -> str:
     """The verdict in a few words: how many terms pass every question that was asked; the intercept is not counted.
 
-    Examples
-    --------
     >>> words = [("yes", "yes"), ("no", "yes"), ("yes", "yes"), ("constant", "constant")]
     >>> terms = [{"is_null": False, "verdict": {"distinct": d, "needed": n}} for d, n in words]
     >>> headline({"status": "ok", "has_target": False, "terms": terms})
@@ -187,8 +177,6 @@ def _passes_and_fails(data: Data, term: Data) -> str:
 def listed(words: list[str], last: str = "and") -> str:
     """Words as a sentence lists them.
 
-    Examples
-    --------
     >>> listed(["a", "b", "c"]), listed(["a", "b"], "or"), listed(["a"])
     ('a, b and c', 'a or b', 'a')
     """
@@ -290,8 +278,6 @@ def _determined_sentences(data: Data, write: Write, loose: list[Data]) -> list[s
 def _errors(low: float, high: float) -> str:
     """Standard errors as shares, to one digit and never better than one in a thousand.
 
-    Examples
-    --------
     >>> _errors(0.0234, 0.31), _errors(1e-7, 1e-5)
     ('of 2 to 30 %', 'below 0.1 %')
     """
@@ -337,8 +323,6 @@ def rebuilt_shares(data: Data) -> list[list[float]] | None:
     Raw weights mislead: two nearly equal terms carry huge weights of opposite sign in every row, also where they
     rebuild nothing.
 
-    Examples
-    --------
     >>> terms = [{"novelty": 0.6}, {"novelty": 0.6}]
     >>> rebuilt_shares({"terms": terms, "reconstruction": [[0.0, 0.8], [0.8, 0.0]]})
     [[0.0, 0.64], [0.64, 0.0]]
@@ -392,8 +376,6 @@ def rows_text(data: Data) -> str:
 def fit_text(data: Data) -> str:
     """How well the equation gives the target, in a sentence; empty without one.
 
-    Examples
-    --------
     >>> fit_text({"fit": {"r2": 0.97123, "refitted_r2": 0.9714, "cv_r2": 0.9688, "rmse": 1.2345, "n_rows": 100}})
     'R² 0.9712 as given, 0.9714 with refitted coefficients, 0.9688 cross-validated; rms residual 1.23.'
     """
@@ -410,8 +392,6 @@ def fit_text(data: Data) -> str:
 def r2_text(value: float | None) -> str:
     """R² with four decimals, so that values near 1 can be told apart; far below 0 to two digits.
 
-    Examples
-    --------
     >>> r2_text(0.98765), r2_text(1.0), r2_text(0.99999), r2_text(-123.4), r2_text(None)
     ('0.9877', '1', '>0.9999', '−120', '–')
     """

@@ -51,8 +51,6 @@ def report_text(data: Data, width: int | None = None) -> str:
     ``data``: ``NoveltyReport.to_dict()``.
     ``width``: characters per line; by default the terminal's, or 100.
 
-    Examples
-    --------
     >>> import sobolev_novelty as sn
     >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
     >>> report_text(report.to_dict(), width=80).splitlines()[0]

@@ -39,8 +39,6 @@ _NOTHING = Word("–", "–", None)
 def distinct_word(term: Data) -> Word:
     """Whether other terms can imitate it; its number is ν with a free intercept.
 
-    Examples
-    --------
     >>> distinct_word({"is_null": False, "verdict": {"distinct": "yes", "novelty": 0.671}})
     Word(text='distinct', mark='✓', is_good=True, number='ν 0.671')
     """

@@ -26,8 +26,6 @@ _EPSILON = float(np.finfo(np.float64).eps)
 def is_rounding(expressions: Sequence[Expression], sample: Sample) -> npt.NDArray[np.bool_]:
     """Which expressions vary over the rows by no more than their rounding errors; true for constant ones.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.language.parsing import parse
     >>> x = as_sample(np.linspace(1.0, 5.0, 40))

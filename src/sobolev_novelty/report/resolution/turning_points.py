@@ -66,8 +66,6 @@ class Turns:
 def hidden_turns(expression: Expression, sample: Sample) -> int:
     """Turning points of an expression that these rows hide, those of all its oscillating operators together.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.language.parsing import parse
     >>> doses = as_sample(np.repeat([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0], 5))

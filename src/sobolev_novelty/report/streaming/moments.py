@@ -55,8 +55,6 @@ def no_moments(n_features: int) -> Moments:
 def moments(X: FloatArray) -> Moments:
     """Moments of a block of shape (n_features, n_samples) with at least one sample.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> moments(np.array([[1.0, 3.0, np.nan], [5.0, 5.0, 5.0]])).scales()
     array([1., 0.])

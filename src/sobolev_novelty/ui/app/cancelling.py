@@ -30,8 +30,6 @@ class _Ended(BaseException):
 class Cancellable:
     """The work under way, at most one piece at a time.
 
-    Examples
-    --------
     >>> work = Cancellable()
     >>> work.cancel()  # there is none
     False

@@ -32,8 +32,6 @@ def _secret() -> str:
 class Gate:
     """The secrets of one server, and the checks that every request passes.
 
-    Examples
-    --------
     >>> gate = Gate(8000, visit="been-here", key="mine")
     >>> headers = {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=been-here"}
     >>> gate.refusal("GET", headers, key="mine") is None

@@ -31,8 +31,6 @@ def read_model(name: str, content: bytes) -> ModelFile:
 
     ``name``: the file's, for messages.
 
-    Examples
-    --------
     >>> read_model("law.txt", b"2*sin(x) + 1").chosen
     '2*sin(x) + 1'
     >>> read_model("hall_of_fame.csv", b"Complexity,Loss,Equation\n1,2.0,x0\n3,0.1,x0 * x1").equations

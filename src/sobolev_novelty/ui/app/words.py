@@ -15,8 +15,6 @@ LABELS = {
 def in_words(error: Exception) -> str:
     """The message of an error as a user of the page reads it.
 
-    Examples
-    --------
     >>> from sobolev_novelty.errors import ParameterError
     >>> in_words(ParameterError("'seconds' must be positive. Got 0."))
     'Seconds must be positive. Got 0.'
@@ -27,8 +25,6 @@ def in_words(error: Exception) -> str:
 def megabytes(n_bytes: int) -> str:
     """A size as people read it.
 
-    Examples
-    --------
     >>> megabytes(104_857_600), megabytes(1_500)
     ('100 MB', '0.0014 MB')
     """

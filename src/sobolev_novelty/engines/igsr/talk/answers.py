@@ -50,8 +50,6 @@ class Reading:
 def read_answer(text: str, vocabulary: Vocabulary, *, known: tuple[Expression, ...] = (), max_terms: int) -> Reading:
     r"""The terms in an answer, at most ``max_terms``.
 
-    Examples
-    --------
     >>> vocabulary = Vocabulary(("x0", "x1"), ("mul", "div", "sin", "square"), ((0.0, 1.0), (1.0, 2.0)))
     >>> text = "Sure! Here:\n1. `sin(2*x0)`\n- $\\frac{x_0}{x_1}$\n- x2\n- x0/x1"
     >>> found = read_answer(text, vocabulary, max_terms=8)

@@ -313,8 +313,6 @@ def _shut(sock: socket.socket, is_over: threading.Event) -> None:
 def is_local(base_url: str) -> bool:
     """Whether an address is this machine's own.
 
-    Examples
-    --------
     >>> is_local("http://127.0.0.1:8080/v1"), is_local("https://api.openai.com/v1")
     (True, False)
     """

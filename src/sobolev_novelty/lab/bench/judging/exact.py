@@ -66,8 +66,6 @@ def exact_solution(
     ``X``: shape (n_samples, n_features), points that were not used for fitting.
     ``algebra_seconds``: time for SymPy; 0 skips it.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.random.default_rng(0).uniform(1, 2, size=(50, 2))
     >>> exact_solution(parse("2*x0*(x1 + x0) + 3"), parse("2*x0**2 + 2*x0*x1"), X, algebra_seconds=0).numeric
@@ -106,8 +104,6 @@ def _unexplained(m: FloatArray, t: FloatArray) -> tuple[str, float]:
 def snapped(expression: Expression) -> Expression:
     """The expression with each constant moved to a simple number, where one is near.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(snapped(parse("0.49997*x0 + 3.1416*x1 + 0.1234567*x2")))
     '0.5*x0 + 3.141592653589793*x1 + 0.1234567*x2'

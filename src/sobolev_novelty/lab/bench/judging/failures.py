@@ -34,8 +34,6 @@ MAX_ROWS, MAX_MET = 2000, 30
 def kind_of(*, is_chosen: bool, is_met: bool, is_learnable: bool, is_law_cheaper: bool) -> str:
     """The kind of one run.
 
-    Examples
-    --------
     >>> kind_of(is_chosen=False, is_met=False, is_learnable=True, is_law_cheaper=True)
     'search failure'
     """

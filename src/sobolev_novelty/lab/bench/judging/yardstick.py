@@ -99,8 +99,6 @@ def is_same_form(expression: Expression, law: Expression, X: FloatArray) -> bool
 
     ``X``: shape (n_samples, n_features), rows on which both are compared.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.random.default_rng(0).uniform(1.0, 5.0, (200, 1))
     >>> is_same_form(parse("1/(0.31 + 1.1/x0)"), parse("3*x0/(4 + x0)"), X)

@@ -98,8 +98,6 @@ def area(
 ) -> float:
     """Chance that a true term scores above a planted one; ties count half.
 
-    Examples
-    --------
     >>> area(np.array([3.0, 2.0, 1.0]), np.array([False, False, True]))
     1.0
     """

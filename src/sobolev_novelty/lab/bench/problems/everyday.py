@@ -118,8 +118,6 @@ def _laws() -> Mapping[str, EverydayLaw]:
 def everyday_tasks(suite: str) -> tuple[EverydayTask, ...]:
     """The tables of a half: those of the fractional design, then one over decades for each law that allows it.
 
-    Examples
-    --------
     >>> tasks = everyday_tasks("everyday")
     >>> len({task.law.name for task in tasks}), len([task for task in tasks if task.n_rows != 200])
     (25, 1200)
@@ -149,8 +147,6 @@ def everyday_task(suite: str, name: str) -> EverydayTask:
 def drawn_table(task: EverydayTask, seed: int) -> EverydayTable:
     """The rows of a table: a function of its name and the seed.
 
-    Examples
-    --------
     >>> table = drawn_table(everyday_tasks("everyday")[0], 0)
     >>> table.X.shape[0] == len(table.y), bool((table.sigma > 0.0).all())
     (True, True)

@@ -96,8 +96,6 @@ def has_form(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool,
 
     ``X``: shape (n_points, n_states).
 
-    Examples
-    --------
     >>> X = np.random.default_rng(0).uniform(0, 4, size=(50, 2))
     >>> has_form(parse("1.02*x0 - 0.49*x0*x1"), parse("x0 - x0*x1/2"), X)[0]
     True

@@ -76,8 +76,6 @@ class TaskData:
 def suite_tasks(suite: str) -> tuple[str, ...]:
     """Names of a suite's tasks.
 
-    Examples
-    --------
     >>> len(suite_tasks("whitebox")), len(suite_tasks("blackbox"))
     (133, 122)
     """
@@ -202,8 +200,6 @@ def split(n_samples: int, seed: int) -> tuple[IndexArray, IndexArray]:
 def shifted_split(X: FloatArray, y: FloatArray) -> tuple[IndexArray, IndexArray]:
     """Training and test rows of another range: sorted by the column most correlated with the target, the last fifth.
 
-    Examples
-    --------
     >>> train, test = shifted_split(np.arange(10.0)[::-1, None], np.arange(10.0))
     >>> test.tolist()
     [1, 0]
@@ -258,8 +254,6 @@ def _everyday_data(suite: str, name: str, seed: int, noise: float) -> TaskData:
 def r_squared(y: FloatArray, prediction: FloatArray) -> float | None:
     """Coefficient of determination; ``None`` where a prediction is not finite, and 1 or 0 for a constant target.
 
-    Examples
-    --------
     >>> r_squared(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 2.0]))
     1.0
     >>> r_squared(np.array([0.0, 1.0]), np.array([0.0, np.nan])) is None

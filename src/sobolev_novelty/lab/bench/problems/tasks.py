@@ -80,8 +80,6 @@ class Law:
 class Task(Law):
     """One white-box task.
 
-    Examples
-    --------
     >>> task = whitebox_task("feynman_I_12_1")
     >>> task.formula, task.variables, task.ranges
     ('mu*Nn', ('mu', 'Nn'), ((1.0, 5.0), (1.0, 5.0)))
@@ -128,8 +126,6 @@ def _own_table(file: str) -> dict[str, Any]:
 def task_units(name: str) -> dict[str, Any]:
     """The units of a Feynman task, as :class:`~sobolev_novelty.search.SymbolicRegressor` takes them.
 
-    Examples
-    --------
     >>> task_units("feynman_I_10_7")
     {'units': {'x0': 'kg', 'x1': 'm/s', 'x2': 'm/s'}, 'y_units': 'kg'}
     """

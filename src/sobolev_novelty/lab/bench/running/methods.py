@@ -65,8 +65,6 @@ def method(name: str) -> Callable[[Method], Method]:
 def find_method(name: str) -> Method:
     """The method of this name, or the function that ``package.module:function`` names.
 
-    Examples
-    --------
     >>> find_method("linear") is linear
     True
     """
@@ -93,8 +91,6 @@ def check_options(name: str, options: Mapping[str, Any]) -> None:
     A function of your own that only the jobs can import is left to them: one that they cannot import either is told
     and not stored.
 
-    Examples
-    --------
     >>> check_options("linear", {})
     """
     try:

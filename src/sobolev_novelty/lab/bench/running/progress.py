@@ -21,8 +21,6 @@ _SHOWN = 12
 def duration(seconds: float | None) -> str:
     """Seconds as a person says them.
 
-    Examples
-    --------
     >>> duration(5.2), duration(65), duration(7300), duration(None)
     ('5 s', '1 min 05 s', '2 h 01 min', '?')
     """

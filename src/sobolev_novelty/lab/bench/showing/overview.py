@@ -72,8 +72,6 @@ def _cell(row: Mapping[Any, Any]) -> str:
 def _short(contrast: str) -> str:
     """What stands in both names once: ``a+b → a+c`` is ``a: b → c``.
 
-    Examples
-    --------
     >>> _short("gp+control → gp+guided"), _short("gp → gp+guided"), _short("linear → gp")
     ('gp: control → guided', 'gp: plain → guided', 'linear → gp')
     """

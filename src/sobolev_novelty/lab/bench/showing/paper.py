@@ -16,8 +16,6 @@ def _table() -> dict[str, dict[str, list[float]]]:
 def paper_name(method: str) -> str:
     """What the paper calls a method of ours, or its own name.
 
-    Examples
-    --------
     >>> paper_name("genetic+novelty"), paper_name("DSR")
     ('SN-GP', 'DSR')
     """
@@ -29,8 +27,6 @@ def paper_row(table: str, method: str) -> tuple[float, ...] | None:
 
     ``table`` is ``qualification``, ``whitebox``, ``blackbox`` or ``ablation``.
 
-    Examples
-    --------
     >>> paper_row("blackbox", "genetic+novelty")
     (0.7298, 35.44, 0.5907)
     """

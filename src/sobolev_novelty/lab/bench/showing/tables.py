@@ -200,8 +200,6 @@ def _tasks_left_out(ran: set[str], suite: str) -> list[str]:
 def suite_title(suite: str) -> str:
     """What a suite is called above a table or figure.
 
-    Examples
-    --------
     >>> suite_title("whitebox"), suite_title("formulas/textbook.toml")
     ('White-box tasks', 'Formulas from textbook.toml')
     """
@@ -222,8 +220,6 @@ def _ordered(methods: Iterable[str]) -> list[str]:
 def guided_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
     """Backbones and their guided variants, where both are there.
 
-    Examples
-    --------
     >>> guided_pairs(["genetic", "genetic+novelty", "linear"])
     [('genetic', 'genetic+novelty')]
     """
@@ -238,8 +234,6 @@ def guided_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
 def compared_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
     """Every backbone with its guided variant, then every other method with each guided variant.
 
-    Examples
-    --------
     >>> compared_pairs(["genetic", "genetic+novelty", "linear"])
     [('genetic', 'genetic+novelty'), ('linear', 'genetic+novelty')]
     """

@@ -18,8 +18,6 @@ from sobolev_novelty.lab.turbulence.selecting.tensors import N_CHANNELS, TensorT
 class Closure:
     """b⊥ = Σ c · x1^a x2^b · T_k.
 
-    Examples
-    --------
     >>> closure = Closure((TensorTerm(0, 0, 0), TensorTerm(0, 2, 1), TensorTerm(1, 0, 0)), (0.5, -2.0, 1.0), "demo")
     >>> print(closure)
     0.5*T1 - 2*T1*x1**2*x2 + 1*T2

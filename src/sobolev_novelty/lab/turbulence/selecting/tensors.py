@@ -31,8 +31,6 @@ COMPONENTS = ((0, 0), (0, 1), (1, 1), (2, 2))
 class TensorTerm:
     r"""The term x1**power1 · x2**power2 · T_(channel + 1).
 
-    Examples
-    --------
     >>> term = TensorTerm(1, 11, 1)
     >>> str(term), term.latex
     ('T2*x1**11*x2', 'x_1^{11}x_2\\,\\mathbf{T}_2')
@@ -84,8 +82,6 @@ def _power_text(name: str, power: int) -> str:
 def dictionary(max_degree: int = 12) -> tuple[TensorTerm, ...]:
     """All monomials of total degree at most ``max_degree`` in all channels; 273 terms for degree 12.
 
-    Examples
-    --------
     >>> len(dictionary(12)), str(dictionary(1)[-1])
     (273, 'T3*x1')
     """

@@ -48,8 +48,6 @@ class NewtonOutcome:
 def nested_dissection(shape: tuple[int, int]) -> IntArray:
     """Cells of a mesh (rows, columns), periodic along columns, in an order that keeps LU factors small.
 
-    Examples
-    --------
     >>> order = nested_dissection((6, 12))
     >>> sorted(order.tolist()) == list(range(72))
     True

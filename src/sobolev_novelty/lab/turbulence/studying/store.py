@@ -35,8 +35,6 @@ _JSON = ("closure", "measures", "notes")
 class RunStore(EvidenceStore):
     """The runs of one study.
 
-    Examples
-    --------
     >>> import tempfile
     >>> store = RunStore(f"{tempfile.mkdtemp()}/study.sqlite")
     >>> row = store.add("row/DNS", {"measures": {"reattachment": 5.28}, "colour": "blue"})

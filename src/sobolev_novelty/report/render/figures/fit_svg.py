@@ -29,8 +29,6 @@ def fit_drawings(data: Data) -> list[str]:
 def ticks(low: float, high: float) -> list[float]:
     """Two to six round numbers within the range.
 
-    Examples
-    --------
     >>> ticks(0.0, 1.0), ticks(3.0, 47.0)
     ([0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [10.0, 20.0, 30.0, 40.0])
     """
