@@ -45,8 +45,6 @@ class RateForms:
     def of(cls, expressions: Sequence[Expression], names: Sequence[str]) -> RateForms:
         """The forms of some equations in these inputs.
 
-        Examples
-        --------
         >>> from sobolev_novelty.language.parsing import parse
         >>> forms = RateForms.of([parse("2*x0 - sin(3*x0)")], ["x0"])
         >>> [str(term) for term in forms.terms], forms.n_parameters

@@ -108,12 +108,9 @@ def offers(
 ) -> tuple[OffsetArray, SingleArray]:
     """The columns that would take most of each node's residual energy, the largest gain first.
 
-    Returns
-    -------
-    places : int64 array of shape (n_nodes, n_top)
-        Indices of columns, of equal gains the smaller one first; -1 where no more columns gain anything.
-    gains : float32 array of the same shape
-        Shares of the residual's energy.
+    Returns ``places``: int64, shape (n_nodes, n_top): indices of columns, of equal gains the smaller one first; -1
+    where no more columns gain anything.
+    Returns ``gains``: float32 array of the same shape: shares of the residual's energy.
     """
     places, gains = no_offers(len(offsets) - 1, n_top)
     inner = columns.single @ directions.T

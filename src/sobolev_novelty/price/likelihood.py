@@ -42,8 +42,6 @@ class Replicates:
     def of(cls, X: FloatArray) -> Replicates:
         """Those of a table, shape (n_samples, n_features).
 
-        Examples
-        --------
         >>> Replicates.of(np.array([[1.0], [2.0], [1.0]])).n_distinct
         2
         """

@@ -59,12 +59,8 @@ class FileChunks:
     def tables(self, columns: Sequence[str] | None = None, on_progress: OnProgress = silent) -> Iterator[Table]:
         """The chunks in order.
 
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Those that are needed; others may come with them.
-        on_progress : callable
-            Told after each chunk how much of the file has been read.
+        ``columns``: those that are needed; others may come with them.
+        ``on_progress``: told after each chunk how much of the file has been read.
         """
         if self.path.exists() and not self.path.is_file():
             raise ParameterError(

@@ -59,10 +59,8 @@ class Scale:
     def of(cls, y: FloatArray, slopes: FloatArray) -> Scale:
         """One, but for targets and parameters beyond :data:`FAR`.
 
-        Parameters
-        ----------
-        y : ndarray of shape (n_samples,)
-        slopes : ndarray of shape (p, n_samples)
+        ``y``: shape (n_samples,).
+        ``slopes``: shape (p, n_samples).
         """
         peaks = np.abs(slopes).max(axis=1, initial=0.0)
         prediction = _unit(float(np.abs(y).max(initial=0.0)))

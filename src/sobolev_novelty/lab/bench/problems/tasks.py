@@ -232,9 +232,7 @@ def _trajectories(system: System) -> FloatArray:
 def trajectories(system: System) -> FloatArray:
     """States of the published trajectories, one after the other.
 
-    Returns
-    -------
-    ndarray of shape (400, 2)
+    Returns shape (400, 2).
     """
     return _trajectories(system).copy()
 

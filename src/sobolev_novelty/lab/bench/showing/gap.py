@@ -125,16 +125,10 @@ def judge(
 ) -> Judgement:
     """Judge one candidate.
 
-    Parameters
-    ----------
-    candidate : FoundExpression
-    suite : {"whitebox", "blackbox"}
-    coordinates : {"own", "raw"}
-        The coordinates the method used, or raw variables.
-    min_r2 : float
-        Candidates below are counted, not judged.
-    seconds : float
-        Time limit.
+    ``suite``: {"whitebox", "blackbox"}.
+    ``coordinates``: {"own", "raw"}, the coordinates the method used, or raw variables.
+    ``min_r2``: candidates below are counted, not judged.
+    ``seconds``: time limit.
     """
 
     def ended(outcome: Outcome, **more: Any) -> Judgement:
