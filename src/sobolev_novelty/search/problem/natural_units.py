@@ -179,4 +179,3 @@ def _values(powers: Powers, rows: Mapping[str, FloatArray]) -> FloatArray:
 
 def _factors(powers: Powers) -> list[tuple[Expression, float]]:
     return [(Expression.of(name), float(k)) for name, k in powers.items()]
-
