@@ -26,6 +26,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
 from sobolev_novelty.core.parameters import COUNT, POSITIVE, declared, number
 from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.engines.tree import TreeNode
 from sobolev_novelty.metric.batch import conditional_novelty
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
@@ -57,21 +58,12 @@ N_TEACHERS = 8
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class Node(TreeNode):
     """A partial expression in the tree."""
 
     partial: Partial
-    parent: Node | None = None
     children: list[Node] = field(default_factory=list)
     untried: list[Partial] | None = None
-    visits: int = 0
-    total: float = 0.0
-    best: float = 0.0
-
-    @property
-    def value(self) -> float:
-        """Half the mean, half the best of the rewards below."""
-        return 0.5 * self.total / max(self.visits, 1) + 0.5 * self.best
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +176,7 @@ class MCTS(Engine[TreeState]):
             self._settle_trial(state, state.trial, by_form.get(state.trial.form))
         elif self.signal is None:
             for node, forms in state.pending:
-                _backpropagate(node, max((by_form[form].reward for form in forms if form in by_form), default=0.0))
+                node.backpropagate(max((by_form[form].reward for form in forms if form in by_form), default=0.0))
         else:
             self._observe_guided(state, by_form, self.signal)
         self._learn(state, scored)
@@ -197,7 +189,7 @@ class MCTS(Engine[TreeState]):
             if node.visits and node.untried is None:
                 node.untried = self._children(state, node.partial)
             if node.untried and len(node.children) < 1 + self.widening * math.sqrt(node.visits):
-                child = Node(node.untried.pop(0), node)
+                child = Node(node.untried.pop(0), parent=node)
                 node.children.append(child)
                 return _visited(child)
             if not node.children:
@@ -367,7 +359,7 @@ class MCTS(Engine[TreeState]):
         state.n_novelty_calls += judge.n_calls
         for i, ((node, _), reward) in enumerate(zip(state.pending, rewards, strict=True)):
             if state.trial is None or top is None or i != top[0]:  # that of a trial waits until it is settled
-                _backpropagate(node, reward)
+                node.backpropagate(reward)
         state.pending = []
 
     def _settle_trial(self, state: TreeState, trial: Trial, after: Candidate | None) -> None:
@@ -377,7 +369,7 @@ class MCTS(Engine[TreeState]):
             judge = Reranker(state.novelty_sample, self.signal)
             reward = max(reward, judge.guided(after))
             state.n_novelty_calls += judge.n_calls
-        _backpropagate(trial.node, reward)
+        trial.node.backpropagate(reward)
         state.trial, state.trials = None, []
 
     def _learn(self, state: TreeState, scored: Sequence[Candidate]) -> None:
@@ -391,18 +383,8 @@ class MCTS(Engine[TreeState]):
 
 def _visited(node: Node) -> Node:
     """Count the visit at once, so that the other rollouts of the round spread out."""
-    above: Node | None = node
-    while above is not None:
-        above.visits += 1
-        above = above.parent
+    node.count_visit()
     return node
-
-
-def _backpropagate(node: Node | None, reward: float) -> None:
-    while node is not None:
-        node.total += reward
-        node.best = max(node.best, reward)
-        node = node.parent
 
 
 def _spread(n: int, n_rows: int, rng: np.random.Generator) -> np.ndarray[tuple[int], np.dtype[np.intp]]:

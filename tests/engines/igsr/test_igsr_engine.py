@@ -23,7 +23,7 @@ from sobolev_novelty.engines.igsr.talk.answers import Reading
 from sobolev_novelty.engines.igsr.talk.chat import ChatProposer
 from sobolev_novelty.engines.igsr.talk.protocol import Answer, Question, Vocabulary
 from sobolev_novelty.engines.igsr.talk.transcript import Transcript
-from sobolev_novelty.engines.igsr.tree import Node, backpropagate, select
+from sobolev_novelty.engines.igsr.tree import Node, select
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
@@ -129,7 +129,7 @@ def test_selection_spreads_and_scores_are_handed_up() -> None:
     assert first is root
     child = root.child((parse("x0"),))
     assert root.child((parse("x0"),)) is child
-    backpropagate(child, 0.7)
+    child.backpropagate(0.7)
     assert (root.best, child.best, root.total) == (0.7, 0.7, 0.7)
     visited = [select(root, exploration=0.1, widening=1.0) for _ in range(20)]
     assert root in visited and child in visited

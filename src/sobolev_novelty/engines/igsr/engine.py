@@ -49,7 +49,7 @@ from sobolev_novelty.engines.igsr.prompts import SYSTEM, VERSION, Subject, quest
 from sobolev_novelty.engines.igsr.sampler import GrammarSampler
 from sobolev_novelty.engines.igsr.talk.answers import Reading, read_answer
 from sobolev_novelty.engines.igsr.talk.protocol import PROPOSER, Answer, Proposer, Question
-from sobolev_novelty.engines.igsr.tree import Node, backpropagate, select
+from sobolev_novelty.engines.igsr.tree import Node, select
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
     Candidate,
@@ -361,13 +361,13 @@ class IGSR(Engine[SetState]):
         pool = state.parts.additive([*node.terms, *(t for t in terms.values() if t not in node.terms)][:MAX_POOL])
         kept = self._kept(state, node, pool)
         if not kept:
-            backpropagate(node, node.score)
+            node.backpropagate(node.score)
             return None
         chosen = tuple(sorted((pool.terms[k] for k in kept), key=str))
         state.ledger.n_kept += sum(term not in node.terms for term in chosen)
         child = node if frozenset(chosen) == frozenset(node.terms) else node.child(chosen)
         self._rate(state, child, pool, kept)
-        backpropagate(child, child.score)
+        child.backpropagate(child.score)
         return child
 
     def _settle_refit(self, state: SetState, node: Node, candidate: Candidate) -> None:
@@ -379,7 +379,7 @@ class IGSR(Engine[SetState]):
         if fitted.terms and _score(fitted, places) > before:
             node.terms = fitted.terms
             self._rate(state, node, fitted, places)
-            backpropagate(node, node.score - before)
+            node.backpropagate(node.score - before)
 
     def _rate(self, state: SetState, node: Node, pool: Additive, places: Sequence[int]) -> None:
         node.score = _score(pool, places)

@@ -6,32 +6,22 @@ import math
 from dataclasses import dataclass, field
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.engines.tree import TreeNode
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class Node(TreeNode):
     """An additive model in the tree.
 
-    ``r2``, ``score``: on the validation part; the score is R_base of it.
-    ``visits``, ``n_expansions``: times the node was passed, and times terms were asked for.
-    ``total``, ``best``: sum and maximum of the scores below.
+    ``r2``, ``score``: on the validation part; the score is R_base of it. ``n_expansions``: times terms were asked for.
     """
 
     #: In the variables of the search, inner constants fitted, the constant offset not among them.
     terms: tuple[Expression, ...] = ()
     r2: float = 0.0
     score: float = 0.0
-    parent: Node | None = None
     children: list[Node] = field(default_factory=list)
-    visits: int = 0
     n_expansions: int = 0
-    total: float = 0.0
-    best: float = 0.0
-
-    @property
-    def value(self) -> float:
-        """Half the mean, half the best of the scores below."""
-        return 0.5 * self.total / max(self.visits, 1) + 0.5 * self.best
 
     def child(self, terms: tuple[Expression, ...]) -> Node:
         """The child with these terms, a new one where there is none."""
@@ -56,11 +46,3 @@ def select(root: Node, *, exploration: float, widening: float) -> Node:
             return node
         bound = exploration * math.sqrt(math.log(node.visits + 1.0))
         node = max(node.children, key=lambda child: child.value + bound / math.sqrt(child.visits + 1e-9))
-
-
-def backpropagate(node: Node | None, score: float) -> None:
-    """Hand a score up to the root."""
-    while node is not None:
-        node.total += score
-        node.best = max(node.best, score)
-        node = node.parent

@@ -28,6 +28,7 @@ from sobolev_novelty.core.expression import Expression, Token
 from sobolev_novelty.core.operators import OPERATORS, Operator
 from sobolev_novelty.core.parameters import COUNT, FLAG, declared, number
 from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.engines.tree import TreeNode
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
     Candidate,
@@ -53,16 +54,13 @@ Production = tuple[Token, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Node:
+class Node(TreeNode):
     """A prefix with ``n_open`` places still open; complete when there is none."""
 
     tokens: tuple[Token, ...]
     n_open: int
-    parent: Node | None = None
     children: list[Node] = field(default_factory=list)
     untried: list[Production] | None = None
-    visits: int = 0
-    total: float = 0.0
     is_done: bool = False
 
 
@@ -235,7 +233,7 @@ class PaperMCTS(Engine[PaperTree]):
         if not node.children:
             node.untried = self._ordered(state, node, node.untried, rng)
         production = node.untried.pop(0)
-        child = Node((*node.tokens, *production), node.n_open + _growth(production), node)
+        child = Node((*node.tokens, *production), node.n_open + _growth(production), parent=node)
         node.children.append(child)
         return child
 
@@ -301,13 +299,11 @@ class PaperMCTS(Engine[PaperTree]):
     def _backpropagate(self, state: PaperTree, leaf: Node, reward: float) -> None:
         state.largest = max(state.largest, reward)
         leaf.is_done = leaf.n_open == 0
-        node: Node | None = leaf
-        while node is not None:
-            node.visits += 1
-            node.total += reward
+        leaf.count_visit()
+        leaf.backpropagate(reward)
+        for node in leaf.lineage():
             exhausted = node.untried == [] and all(child.is_done for child in node.children)
             node.is_done = node.is_done or exhausted
-            node = node.parent
         state.leaf = None
 
 

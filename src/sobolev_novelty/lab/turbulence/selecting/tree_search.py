@@ -19,6 +19,7 @@ from sobolev_novelty.core.linear.projection import residuals_of_factor
 from sobolev_novelty.core.progress import OnProgress, Step, silent
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import base_score
+from sobolev_novelty.engines.tree import TreeNode
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.lab.turbulence.selecting.closures import Closure
 from sobolev_novelty.lab.turbulence.selecting.tensors import N_CHANNELS
@@ -76,10 +77,9 @@ class TreeSearchResult:
 
 
 @dataclass(slots=True)
-class _Node:
+class _Node(TreeNode):
     terms: TermSet
-    n_visits: int = 0
-    best: float = -np.inf
+    best: float = field(default=-np.inf, kw_only=True)
     children: dict[int, _Node] = field(default_factory=dict)
 
 
@@ -153,14 +153,13 @@ def tree_search(
     champion: ScoredSet | None = None
     history = []
     for round_number in range(1, options.n_rounds + 1):
-        path = _descend(root, options, by_shape, rng)
-        pool = {node.terms for node in path[-1:] if node.terms}
+        leaf = _descend(root, options, by_shape, rng)
+        pool = {leaf.terms} if leaf.terms else set()
         for _ in range(options.n_playouts):
-            pool |= _playout(path[-1].terms, options.max_terms, by_shape, rng)
+            pool |= _playout(leaf.terms, options.max_terms, by_shape, rng)
         best = _best_of(pool, evaluator)
-        for node in path:
-            node.n_visits += 1
-            node.best = max(node.best, best.guided)
+        leaf.count_visit()
+        leaf.backpropagate(best.guided)
         if champion is None or best.guided > champion.guided:
             champion = best
         history.append(champion.guided)
@@ -210,25 +209,24 @@ def _random_move(terms: TermSet, moves: list[list[list[int]]], rng: np.random.Ge
     return free[rng.integers(len(free))]
 
 
-def _descend(root: _Node, options: TreeSearch, moves: list[list[list[int]]], rng: np.random.Generator) -> list[_Node]:
-    """Path to a node that may still grow, with one new child at its end."""
-    path = [root]
-    while len(path[-1].terms) < options.max_terms:
-        node = path[-1]
-        if len(node.children) <= options.widening * np.sqrt(node.n_visits):
+def _descend(root: _Node, options: TreeSearch, moves: list[list[list[int]]], rng: np.random.Generator) -> _Node:
+    """A new child of a node that may still grow, or a set that is full."""
+    node = root
+    while len(node.terms) < options.max_terms:
+        if len(node.children) <= options.widening * np.sqrt(node.visits):
             move = _random_move(node.terms, moves, rng)
             if move not in node.children:
-                node.children[move] = _Node(node.terms | {move})
-                path.append(node.children[move])
-                return path
-        path.append(max(node.children.values(), key=lambda child: _upper_bound(child, node.n_visits, options)))
-    return path
+                node.children[move] = _Node(node.terms | {move}, parent=node)
+                return node.children[move]
+        n_above = node.visits
+        node = max(node.children.values(), key=lambda child: _upper_bound(child, n_above, options))
+    return node
 
 
 def _upper_bound(child: _Node, n_parent: int, options: TreeSearch) -> float:
-    if child.n_visits == 0:
+    if child.visits == 0:
         return np.inf
-    return child.best + options.exploration * float(np.sqrt(np.log(max(n_parent, 2)) / child.n_visits))
+    return child.best + options.exploration * float(np.sqrt(np.log(max(n_parent, 2)) / child.visits))
 
 
 def _playout(start: TermSet, max_terms: int, moves: list[list[list[int]]], rng: np.random.Generator) -> set[TermSet]:
