@@ -19,9 +19,11 @@ Whoever catches ``SobolevError`` catches everything raised on purpose; whoever e
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from types import ModuleType
 
 
@@ -58,6 +60,19 @@ def shortened(value: object, at_most: int = 160) -> str:
     except Exception:  # numbers of thousands of digits are not written, and somebody else's object may do anything
         text = f"a {type(value).__name__}"
     return text if len(text) <= at_most else f"{text[:at_most]}…"
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """A question after the name that somebody may have meant; empty where none is near.
+
+    Examples
+    --------
+    >>> meant("lenght", ["length", "mass"]), meant("Mass", ["length", "mass"]), meant("t", ["length"])
+    (" Did you mean 'length'?", " Did you mean 'mass'?", '')
+    """
+    known = {other[:80].casefold(): other for other in islice(names, 1000)}
+    near = difflib.get_close_matches(name[:80].casefold(), known, n=1)
+    return f" Did you mean '{known[near[0]]}'?" if near else ""
 
 
 #: Characters of a message: a column's name, a cell or a formula of megabytes would bury what to do about it.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sobolev_novelty.core.progress import OnProgress, Step, silent
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.tables.compression import BoundedReader
+from sobolev_novelty.tables.entries import cleaned
 from sobolev_novelty.tables.files import Table, TableFile, check_not_empty
 from sobolev_novelty.tables.format import TableFormat, TextLayout
 from sobolev_novelty.tables.parquet import ParquetTable
@@ -72,8 +73,15 @@ class FileChunks:
         first_row = 0
         for frame, done, total in parts:
             on_progress(Step(min(done, total), total, file.label))
-            yield Table(frame, file.label, first_row, () if layout is None else layout.notes)
+            yield self._table(frame, file, layout, first_row)
             first_row += len(frame)
+
+    @staticmethod
+    def _table(frame: pd.DataFrame, file: TableFile, layout: TextLayout | None, first_row: int) -> Table:
+        if layout is None:
+            return Table(frame, file.label, first_row)
+        frame, notes = cleaned(frame, layout.decimal)
+        return Table(frame, file.label, first_row, file.notes + layout.notes + notes, layout.units)
 
     def _rows(self, n_columns: int) -> int:
         return max(1, CHUNK_ENTRIES // max(1, n_columns)) if self.chunk_rows is None else self.chunk_rows
@@ -86,7 +94,8 @@ class FileChunks:
         with file.open() as raw, file.text(raw) as handle:
             with file.errors(layout.separator):
                 # All columns are read: with some of them left out, pandas would take rows that are too long.
-                reader: Any = pd.read_csv(handle, chunksize=self._rows(len(layout.names)), **layout.options())
+                n_rows = self._rows(len(layout.names))
+                reader: Any = pd.read_csv(layout.opened(handle), chunksize=n_rows, **layout.options())
             with reader:
                 while True:
                     with file.errors(layout.separator):

@@ -5,19 +5,21 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from sobolev_novelty.core.sample import FloatArray, repeated
-from sobolev_novelty.errors import DataError, SobolevError, shortened
+from sobolev_novelty.errors import DataError, SobolevError, meant, shortened
 from sobolev_novelty.tables.compression import COMPRESSIONS, compression_of, decompressed
+from sobolev_novelty.tables.entries import cleaned
 from sobolev_novelty.tables.format import HEAD, LONGEST_HEAD, TableFormat, TextLayout, layout_of, not_text
 from sobolev_novelty.tables.parquet import ParquetTable
+from sobolev_novelty.tables.sheets import WORKBOOKS, is_workbook, sheet_as_text
 from sobolev_novelty.tables.wide_text import MANY_COLUMNS, coerced, data_lines, is_wide, read_few, read_wide
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ class Table:
     frame: pd.DataFrame
     source: str  # name of the file, for messages
     first_row: int = 0  # for a part of a file: the number of rows before these
-    notes: tuple[str, ...] = ()  # what was guessed about the format and might be wrong
+    notes: tuple[str, ...] = ()  # what was guessed about the format and might be wrong, and what was left out
+    units: Mapping[str, str] = field(default_factory=dict)  # column -> unit, where the line below the names says so
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,7 +55,8 @@ class Table:
         missing = [name for name in names if name not in present]
         if missing:
             raise DataError(
-                f"'{argument}': '{self.source}' has no column '{missing[0]}'. Its columns: {_listed(self.columns)}.",
+                f"'{argument}': '{self.source}' has no column '{missing[0]}'.{meant(missing[0], self.columns)} "
+                f"Its columns: {_listed(self.columns)}.",
                 arguments=[argument],
             )
 
@@ -107,6 +111,7 @@ class TableFile:
     #: How long the text behind compressed bytes may be, where that is more than :data:`USUAL_RATIO` times their own
     #: length.
     max_bytes: int
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, source: str | Path | IO[bytes], written: TableFormat) -> TableFile:
@@ -128,10 +133,12 @@ class TableFile:
         suffixes = [suffix.lower() for suffix in Path(name).suffixes]
         compression = COMPRESSIONS.get(suffixes[-1]) if suffixes else None
         kind = ("", *suffixes)[-2 if compression else -1]
+        if kind in WORKBOOKS and compression is None:
+            return cls._of_workbook(content, str(name), written)
         if kind not in (*_TEXT, *_PARQUET) and written.separator is None:
             raise DataError(
-                f"The name of '{name}' does not say what kind of file it is. Use .csv, .tsv, .txt or .parquet (text "
-                "may be compressed, .csv.gz), or say what separates the columns ('separator').",
+                f"The name of '{name}' does not say what kind of file it is. Use .csv, .tsv, .txt, .xlsx or .parquet "
+                "(text may be compressed, .csv.gz), or say what separates the columns ('separator').",
                 arguments=["separator"],
             )
         return cls(str(name), kind, compression, content, written.max_megabytes << 20)
@@ -139,8 +146,15 @@ class TableFile:
     @classmethod
     def _of_stream(cls, stream: IO[bytes], written: TableFormat, name: str = "standard input") -> TableFile:
         content = stream.read()
+        if is_workbook(content):
+            return cls._of_workbook(content, name, written)
         suffix = ".parquet" if content.startswith(b"PAR1") else ""
         return cls(name, suffix, compression_of(content), content, written.max_megabytes << 20)
+
+    @classmethod
+    def _of_workbook(cls, content: Path | bytes, name: str, written: TableFormat) -> TableFile:
+        text, notes = sheet_as_text(content, name, written.sheet, written.max_megabytes << 20)
+        return cls(name, ".csv", None, text, written.max_megabytes << 20, notes)
 
     @property
     def is_parquet(self) -> bool:
@@ -150,7 +164,7 @@ class TableFile:
     @property
     def label(self) -> str:
         """The name without its folders."""
-        return self.content.name if isinstance(self.content, Path) else self.name
+        return self.content.name if isinstance(self.content, Path) else Path(self.name).name
 
     @property
     def allowed(self) -> int:
@@ -225,7 +239,8 @@ class TableFile:
 def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat | None = None) -> Table:
     r"""Read a table.
 
-    ``source``: ``.csv``, ``.tsv``, ``.txt``, ``.dat`` or ``.parquet``; text also compressed (``.csv.gz`` …).
+    ``source``: ``.csv``, ``.tsv``, ``.txt``, ``.dat``, ``.parquet`` or a workbook (``.xlsx``, ``.xls``, ``.ods``); text
+    also compressed (``.csv.gz`` …).
     ``written``: how a text table is written, where the guess would be wrong.
 
     >>> import tempfile, pathlib
@@ -251,23 +266,24 @@ def read_table(source: str | Path | IO[bytes] | TableFile, written: TableFormat 
         frame = _read_wide(file, layout) if is_wide(layout) else None
         if frame is None:
             with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-                frame = pd.read_csv(handle, **layout.options())
-        table = Table(frame, file.label, notes=layout.notes)
+                frame = pd.read_csv(layout.opened(handle), **layout.options())
+        frame, notes = cleaned(frame, layout.decimal)
+        table = Table(frame, file.label, notes=file.notes + layout.notes + notes, units=layout.units)
     check_not_empty(table, file.name)
     return table
 
 
 def _read_wide(file: TableFile, layout: TextLayout) -> pd.DataFrame | None:
     with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-        n_rows = sum(1 for _ in data_lines(handle, layout))
+        n_rows = sum(1 for _ in data_lines(layout.opened(handle), layout))
     with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-        found = read_wide(handle, layout, n_rows)
+        found = read_wide(layout.opened(handle), layout, n_rows)
     if found is None:
         return None
     frame, places = found
     if places:
         with file.errors(layout.separator), file.open() as raw, file.text(raw) as handle:
-            few = read_few(handle, layout, places)
+            few = read_few(layout.opened(handle), layout, places)
         for k, place in enumerate(places):
             frame.isetitem(place, few.iloc[:, k].array)
     return frame

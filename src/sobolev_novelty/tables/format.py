@@ -8,12 +8,23 @@ import io
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from itertools import islice, takewhile
-from typing import Any
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import IO, Any
 
 from sobolev_novelty.core.sample import repeated
 from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.tables.lines import (
+    MISSING,
+    Split,
+    Uncommented,
+    header_in,
+    is_blank,
+    is_units,
+    skipped_note,
+    start_of_table,
+    without_comments,
+)
 
 #: Bytes at the start of a table from which its format is guessed.
 HEAD = 2**18
@@ -28,8 +39,6 @@ BLANKS = r"\s+"
 #: In the order of preference where several would do: '1,5;2,5' is two numbers.
 _SEPARATORS = ("\t", ";", ",", "|", BLANKS)
 _SPELLINGS = {"tab": "\t", "\\t": "\t", "space": BLANKS, " ": BLANKS, BLANKS: BLANKS}
-#: Entries that stand for a missing value, besides those that pandas knows (empty, NA, nan, null …).
-_MISSING = ("?", "-", ".")
 _DECIMAL_COMMA = re.compile(r"[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?\Z")
 _DECIMAL_POINT = re.compile(r"[+-]?(\d+\.\d*|\.\d+)([eE][+-]?\d+)?\Z")
 
@@ -53,8 +62,17 @@ class TableFormat:
     #: A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes can
     #: hold gigabytes. Where files are read in chunks, each chunk may hold as much.
     max_megabytes: int = MAX_MEGABYTES
+    #: What lines begin with that are not part of the table; empty for nothing. The guess is ``#``, ``%``, ``!`` or ``;``.
+    comment: str | None = None
+    #: Lines above the names, comments not counted. The guess: lines of another width than the table.
+    skip_rows: int | None = None
+    sheet: str | None = None  # of a workbook; by default the first that is not empty
 
     def __post_init__(self) -> None:
+        if self.comment and len(self.comment) != 1:
+            raise ParameterError(f"'comment' must be one character, or empty for none. Got {self.comment!r}.")
+        if self.skip_rows is not None and self.skip_rows < 0:
+            raise ParameterError(f"'skip_rows' must be 0 or more. Got {self.skip_rows}.")
         if self.max_megabytes < 1:
             raise ParameterError(f"'max_megabytes' must be at least 1. Got {self.max_megabytes}.")
         if self.separator is not None and len(self.separator) != 1 and self.separator not in _SPELLINGS:
@@ -80,14 +98,23 @@ class TextLayout:
     names: tuple[str, ...]
     n_skipped: int
     notes: tuple[str, ...]
+    comment: str | None = None
+    units: dict[str, str] = field(default_factory=dict)
+
+    def opened(self, handle: IO[bytes]) -> IO[bytes]:
+        """The text without its comment lines: bytes in the encoding of :meth:`options`."""
+        if self.comment is None:
+            return handle
+        return io.BufferedReader(Uncommented(handle, self.encoding, self.encoding_errors, self.comment))
 
     def options(self) -> dict[str, Any]:
         """How pandas reads this text."""
         return {
-            "sep": self.separator, "decimal": self.decimal, "encoding": self.encoding,
+            "sep": self.separator, "decimal": self.decimal,
+            "encoding": self.encoding if self.comment is None else "utf-8",
             "encoding_errors": self.encoding_errors, "header": None, "names": list(self.names),
             "skiprows": self.n_skipped, "index_col": False, "skipinitialspace": True, "low_memory": False,
-            "na_values": list(_MISSING),
+            "na_values": list(MISSING),
             # In a table of one column a blank line is a missing entry.
             "skip_blank_lines": len(self.names) > 1,
         }  # fmt: skip
@@ -106,30 +133,73 @@ def layout_of(head: bytes, written: TableFormat, source: str, *, suffix: str = "
     text, encoding, notes = _decoded(head, written, source)
     if len(head) >= HEAD:  # the last line may be cut off
         text = text[: max(text.rfind("\n"), text.rfind("\r")) + 1] or text
+    marked = without_comments(text, _SPELLINGS.get(written.separator or "", written.separator), written.comment)
     separator = written.separator
     if separator is None:
-        separator = _guessed_separator(text, suffix)
+        separator = _guessed_separator(marked.text, suffix)
     separator = _SPELLINGS.get(separator, separator)
-    rows = _rows(text, separator)
-    n_blank = len(list(takewhile(_is_blank, rows)))
-    rows = [row for row in rows if not _is_blank(row)]
-    if not rows and text.strip():  # a name beyond what the csv module reads
+    rows = _rows(marked.text, separator)
+    full = [row for row in rows if not is_blank(row)]
+    if not full and text.strip():  # a name beyond what the csv module reads
         raise DataError(
             f"An entry in the first lines of '{source}' is longer than {csv.field_size_limit()} characters. Shorten "
             "the names, or say what separates the columns ('separator').",
             arguments=["separator"],
         )
-    if not rows:
+    if not full:
         raise DataError(f"'{source}' is empty. Give a table with a header line and a row for each measurement.")
+    head_lines = _head_lines(rows, written, lambda line: _rows(line, separator), marked.leading)
+    rows = [row for row in rows[head_lines.n_skipped :] if not is_blank(row)]
     decimal = written.decimal
-    if decimal is None and _has_decimal_commas(rows[int(written.has_header) :], separator):
+    if decimal is None and _has_decimal_commas(rows, separator):
         decimal = ","
         notes += ("Numbers are read with a decimal comma: 1,5 is one and a half.",)
-    names = _column_names(source, rows[0], separator, decimal or ".", written.has_header)
+    names = _column_names(source, head_lines.names, separator, decimal or ".", written.has_header)
+    n_comments = marked.n_comments - head_lines.names_in_comment
+    if n_comments:
+        notes += (f"{n_comments} line{' is a comment' if n_comments == 1 else 's are comments'}: {marked.mark} …",)
+    units = dict(zip(names, (unit.strip("[]() ") for unit in head_lines.units), strict=False))
+    if units:
+        told = ", ".join(f"{name} in {unit}" for name, unit in list(units.items())[:4] if unit)
+        notes += (f"The line below the names holds units and is not a row: {told}{' …' * (len(units) > 4)}.",)
     return TextLayout(
         separator, decimal or ".", encoding, "strict" if written.encoding else "backslashreplace", tuple(names),
-        n_blank + int(written.has_header), notes,
+        head_lines.n_skipped, notes + skipped_note(head_lines.above), marked.mark, units,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _HeadLines:
+    """What stands before the rows of numbers: lines above the table, names, units."""
+
+    names: list[str]
+    n_skipped: int
+    above: list[list[str]]
+    units: list[str]
+    names_in_comment: bool
+
+
+def _head_lines(rows: list[list[str]], written: TableFormat, split: Split, comments: Sequence[str]) -> _HeadLines:
+    first = start_of_table(rows) if written.skip_rows is None and written.has_header else 0
+    first = max(first, written.skip_rows or 0)
+    first += next((k for k, row in enumerate(rows[first:]) if not is_blank(row)), 0)
+    start = first
+    above = rows[:start] if written.skip_rows is None else []
+    if start >= len(rows):
+        raise ParameterError(f"'skip_rows' leaves no line of {len(rows)}. Got {written.skip_rows}.")
+    if not written.has_header:
+        return _HeadLines(rows[start], start, above, [], False)
+    names = header_in(comments, len(rows[start]), split) if _all_numbers(rows[start]) else None
+    if names is not None:
+        return _HeadLines(names, start, above, [], True)
+    later = [k for k in range(start + 1, len(rows)) if not is_blank(rows[k])]
+    if len(later) > 1 and is_units(rows[later[0]], [rows[k] for k in later[1:]]):
+        return _HeadLines(rows[start], later[0] + 1, above, rows[later[0]], False)
+    return _HeadLines(rows[start], start + 1, above, [], False)
+
+
+def _all_numbers(row: Sequence[str]) -> bool:
+    return all(_is_number(entry, ".") or _is_number(entry, ",") for entry in row if entry.strip())
 
 
 def _decoded(head: bytes, written: TableFormat, source: str) -> tuple[str, str, tuple[str, ...]]:
@@ -173,10 +243,6 @@ def _rows(text: str, separator: str) -> list[list[str]]:
     return rows
 
 
-def _is_blank(row: Sequence[str]) -> bool:
-    return not any(entry.strip() for entry in row)
-
-
 def _guessed_separator(text: str, suffix: str) -> str:
     """The separator that gives the first row more than one entry and most rows as many as the first."""
     usual = {".tsv": "\t", ".tab": "\t"}.get(suffix, ",")
@@ -184,7 +250,8 @@ def _guessed_separator(text: str, suffix: str) -> str:
     for separator in _SEPARATORS:
         if separator == BLANKS and suffix in (".csv", ".tsv", ".tab"):  # spaces belong to the entries
             continue
-        rows = [row for row in _rows(text.lstrip("#"), separator) if not _is_blank(row)]
+        rows = _rows(text.lstrip("#"), separator)
+        rows = [row for row in rows[start_of_table(rows) :] if not is_blank(row)]
         if not rows or len(rows[0]) < 2:
             continue
         share = sum(len(row) == len(rows[0]) for row in rows) / len(rows)

@@ -1,0 +1,65 @@
+"""Entries that are numbers to a person and text to a parser: limits such as <0.1, and thousands set apart."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sobolev_novelty.tables.wide_text import coerced
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LIMIT = re.compile(r"\s*[<>≤≥]=?\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*\Z")
+#: Thousands between groups of three digits; each mark with the decimal marks it can stand beside.
+_THOUSANDS = {
+    mark: re.compile(rf"[+-]?\d{{1,3}}({re.escape(mark)}\d{{3}})+(?:[{re.escape(decimals)}](\d*))?\Z")
+    for mark, decimals in {"'": ".,", "’": ".,", " ": ".,", "\u00a0": ".,", "\u202f": ".,", ",": ".", ".": ","}.items()
+}
+
+
+def cleaned(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """The table with such entries as numbers, limits as missing, and what is said of it.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame, notes = cleaned(pd.DataFrame({"y": ["1.5", "<0.1", "1,234.5"]}), ".")
+    >>> frame["y"].tolist(), notes
+    ([1.5, nan, 1234.5], ("1 entry of 'y' is a limit, such as <0.1: it counts as missing.",))
+    """
+    notes: list[str] = []
+    for k, dtype in enumerate(frame.dtypes.tolist()):
+        if dtype.kind in "biufmM":
+            continue
+        column = frame.iloc[:, k].astype("object")
+        values = coerced(column)
+        bad = values.isna() & column.notna()
+        if not bad.any():
+            continue
+        text = column[bad].astype(str).str.strip()
+        is_limit = text.map(lambda entry: _LIMIT.match(entry) is not None)
+        numbers = _without_thousands(text[~is_limit], decimal)
+        if numbers is None or int(is_limit.sum()) == len(column):
+            continue
+        values = values.astype(float)
+        values[numbers.index] = numbers
+        frame.isetitem(k, values)
+        n, first = int(is_limit.sum()), text[is_limit]
+        if n:
+            what, counts = ("entries of {} are limits", "they count") if n > 1 else ("entry of {} is a limit", "it counts")
+            name = f"'{frame.columns[k]}'"
+            notes.append(f"{n} {what.format(name)}, such as {first.iloc[0]}: {counts} as missing.")
+    return frame, tuple(notes)
+
+
+def _without_thousands(text: pd.Series[str], decimal: str) -> pd.Series[Any] | None:
+    """These entries as numbers, if one mark of thousands explains them all; 1,234 alone may be a fraction."""
+    if not len(text):
+        return text.astype(float)
+    for mark, pattern in _THOUSANDS.items():
+        if mark == decimal or not text.map(lambda entry, p=pattern: p.match(entry) is not None).all():
+            continue
+        plain = text.str.replace(mark, "", regex=False).str.replace(",", ".", regex=False)
+        return plain.astype(float)
+    return None
