@@ -62,7 +62,7 @@ class TableFormat:
     #: A compressed file that holds more than this, and more than 30 times its own size, is refused: a few kilobytes can
     #: hold gigabytes. Where files are read in chunks, each chunk may hold as much.
     max_megabytes: int = MAX_MEGABYTES
-    #: What lines begin with that are not part of the table; empty for nothing. The guess is ``#``, ``%``, ``!`` or ``;``.
+    #: What lines begin with that are not part of the table; empty for none. The guess is ``#``, ``%``, ``!`` or ``;``.
     comment: str | None = None
     #: Lines above the names, comments not counted. The guess: lines of another width than the table.
     skip_rows: int | None = None

@@ -132,13 +132,19 @@ def start_of_table(rows: Sequence[Sequence[str]]) -> int:
     2
     """
     first = next((k for k, row in enumerate(rows) if not is_blank(row)), 0)
-    widths = Counter(len(row) for row in rows if not is_blank(row))
+    widths = Counter(map(_width, rows))
+    widths.pop(0, None)
     if not widths:
         return first
     usual = max(widths, key=lambda width: (widths[width], width))
-    start = next(k for k, row in enumerate(rows) if not is_blank(row) and len(row) == usual)
+    start = next(k for k, row in enumerate(rows) if _width(row) == usual)
     holds_names = not any(is_number(entry) for entry in rows[start])
     return start if usual > 1 and widths[usual] > 1 and start > first and holds_names else first
+
+
+def _width(row: Sequence[str]) -> int:
+    """Entries up to the last that is not empty: spreadsheets fill all lines up to the longest."""
+    return max((k + 1 for k, entry in enumerate(row) if entry.strip()), default=0)
 
 
 def header_in(comments: Sequence[str], width: int, split: Split) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
-_TABLE = "Table: .csv, .tsv, .txt (also .gz, .xz) or .parquet; '-' for standard input."
+_TABLE = "Table: .csv, .tsv, .txt (also .gz, .xz), .xlsx or .parquet; '-' for standard input."
 TableArgument = Annotated[Path, typer.Argument(metavar="DATA", help=_TABLE)]
 FeaturesOption = Annotated[
     str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all numeric ones.")
@@ -57,12 +58,22 @@ class FormatOptions:
     max_megabytes: Annotated[
         int, typer.Option(help="A compressed table that holds more than this, and 30 times its size, is refused.")
     ] = 128
+    comment: Annotated[
+        str | None, typer.Option(help="How lines begin that are not part of the table; '' for none. Default: guessed.")
+    ] = None
+    skip_rows: Annotated[
+        int | None, typer.Option(help="Lines above the names, comments not counted. Default: guessed.")
+    ] = None
+    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook. Default: the first that is not empty.")] = None
 
     def table_format(self) -> TableFormat:
         """These options as the library's :class:`TableFormat`."""
         from sobolev_novelty.tables.format import TableFormat
 
-        return TableFormat(self.separator, self.decimal, self.encoding, not self.no_header, self.max_megabytes)
+        return TableFormat(
+            self.separator, self.decimal, self.encoding, not self.no_header, self.max_megabytes, self.comment,
+            self.skip_rows, self.sheet,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +181,15 @@ def with_groups(handler: Callable[..., None]) -> Callable[..., None]:
 
 
 def listed(names: str | None) -> list[str] | None:
-    """Names separated by commas."""
-    return None if names is None else [name.strip() for name in names.split(",") if name.strip()]
+    """Names separated by commas; one that holds a comma stands in backticks, as in an equation.
+
+    >>> listed("mass, `v, in m/s`")
+    ['mass', 'v, in m/s']
+    """
+    if names is None:
+        return None
+    found = re.findall(r"`([^`]+)`|([^,`]+)", names)
+    return [name for quoted, plain in found if (name := quoted or plain.strip())]
 
 
 def table_source(data: Path) -> Path | IO[bytes]:
