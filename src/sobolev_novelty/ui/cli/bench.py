@@ -261,6 +261,26 @@ def everyday_command(
         _deliver(json.dumps(figures) if as_json else _two_columns(figures), out)
 
 
+@bench_app.command("identifiability")
+def identifiability_command(
+    store: StoreArgument,
+    *,
+    by: Annotated[
+        str | None, typer.Option(help="condition, noise, rows, terms, inputs, setting or shape: a row for each level.")
+    ] = None,
+    form: FormOption = "md",
+    out: OutOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Many-term laws: laws and terms found, coefficients, and the error outside the data."""
+    from sobolev_novelty.lab.bench.showing.identifiability import many_term_table
+
+    with one_line_errors(as_json):
+        frame, suite, _ = _stored(store)
+        table = many_term_table(frame, suite, by=by)
+        _deliver(table.frame.to_json(orient="records") if as_json else table.render(form), out)
+
+
 @bench_app.command("failures")
 def failures_command(
     stores: Annotated[list[Path], typer.Argument(help="Stores whose experiment has 'table = true'.")],

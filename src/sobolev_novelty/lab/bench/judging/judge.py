@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import Status
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.lab.bench.judging.exact import exact_solution
+from sobolev_novelty.lab.bench.judging.terms import is_law, term_scores
 from sobolev_novelty.lab.bench.problems.suites import TaskData, r_squared
 from sobolev_novelty.metric.batch import novelties
 
@@ -35,9 +37,16 @@ def assess_novelty(expression: Expression, part: TaskData) -> dict[str, Any]:
 
 
 def assess_exactness(expression: Expression, part: TaskData) -> dict[str, Any]:
-    """Whether the expression is the truth; nothing for tasks without one."""
+    """Whether the expression is the truth; nothing for tasks without one.
+
+    Where there are rows beyond the data, noise is part of the task: the form is judged, and which terms were found.
+    """
     if part.truth is None:
         return {}
+    if part.X_far is not None:
+        has, note = is_law(expression, part.truth, part.X_test)
+        scores = term_scores(expression, part.truth, part.X_test, part.X_far)
+        return {"exact_numeric": int(has), "exact_note": note, "terms": json.dumps(asdict(scores))}
     r2 = r_squared(part.y_test, evaluate(expression, part.X_test))
     if r2 is None or r2 < EXACT_R2:
         return {"exact_numeric": 0, "exact_symbolic": 0, "exact_note": f"Test R² is below {EXACT_R2}."}

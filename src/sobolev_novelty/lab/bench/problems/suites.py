@@ -4,8 +4,9 @@
 copy under ``$SOBOLEV_DATA/pmlb`` is used where there is one, otherwise the ``pmlb`` package downloads and keeps them.
 ``fastsrb`` and ``lsr_synth`` are read from ``$SOBOLEV_DATA/anchors``
 (:mod:`~sobolev_novelty.lab.bench.problems.anchors`). ``everyday`` and ``everyday_held`` draw their tables with noise of
-their own (:mod:`~sobolev_novelty.lab.bench.problems.everyday`). A path that ends in ``.toml`` is a file with formulas
-of your own (:func:`~sobolev_novelty.lab.bench.problems.tasks.formula_tasks`).
+their own (:mod:`~sobolev_novelty.lab.bench.problems.everyday`), as do ``identifiability`` and ``identifiability_held``,
+laws of many terms (:mod:`~sobolev_novelty.lab.bench.problems.identifiability`). A path that ends in ``.toml`` is a file
+with formulas of your own (:func:`~sobolev_novelty.lab.bench.problems.tasks.formula_tasks`).
 
 The protocol: 75 % of the rows for training, 25 % for testing, split by the seed as scikit-learn does it; at most
 ``max_train_rows`` training rows; noise, if any, on the training target only, normal with standard deviation
@@ -32,13 +33,20 @@ from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import DataError, ParameterError, require
 from sobolev_novelty.lab.bench.problems.anchors import ANCHORS, AnchorTask, anchor_tasks
 from sobolev_novelty.lab.bench.problems.everyday import EVERYDAY, drawn_table, everyday_task, everyday_tasks
+from sobolev_novelty.lab.bench.problems.identifiability import (
+    IDENTIFIABILITY,
+    cell_named,
+    cells,
+    drawn_law,
+    drawn_rows,
+)
 from sobolev_novelty.lab.bench.problems.tasks import Task, formula_tasks, whitebox_task, whitebox_tasks
 
 IndexArray = npt.NDArray[np.intp]
 
 #: Black-box sets whose test rows come from another range, and how many rows they have.
 SHIFTED, SHIFTED_ROWS = "shifted", (200, 5000)
-SUITES = ("whitebox", "blackbox", SHIFTED, *ANCHORS, *EVERYDAY)
+SUITES = ("whitebox", "blackbox", SHIFTED, *ANCHORS, *EVERYDAY, *IDENTIFIABILITY)
 #: SRBench trains on at most this many rows.
 MAX_TRAIN_ROWS = 10_000
 TRAIN_SHARE = 0.75
@@ -60,6 +68,8 @@ class TaskData:
     y_test: FloatArray
     #: In the names ``x0, x1, …``. Only the judge reads it: ground truth never reaches a search.
     truth: Expression | None = None
+    #: Inputs beyond the range of the others, where the judge compares found and true terms; of suites that have it.
+    X_far: FloatArray | None = None
 
     def with_dummies(self, n: int, seed: int) -> TaskData:
         """The task with further inputs that have nothing to do with the target: shuffled copies of its own.
@@ -87,6 +97,8 @@ def suite_tasks(suite: str) -> tuple[str, ...]:
         return tuple(name for name, (n, _) in _blackbox_table().items() if SHIFTED_ROWS[0] <= n <= SHIFTED_ROWS[1])
     if suite in EVERYDAY:
         return tuple(task.name for task in everyday_tasks(suite))
+    if suite in IDENTIFIABILITY:
+        return tuple(cell.name for cell in cells(suite))
     if suite in ANCHORS or suite.endswith(".toml"):
         return tuple(task.name for task in _suite_with_formulas(suite))
     raise ParameterError(f"'suite' must be one of {', '.join(SUITES)}, or a .toml file of formulas. Got '{suite}'.")
@@ -169,7 +181,11 @@ def _formula(name: str, suite: str | None) -> Task | AnchorTask | None:
 
 def task_fingerprint(name: str, suite: str | None = None) -> str:
     """Twelve characters that change when the task is another: its formula and ranges, or the bytes of its file."""
-    task = everyday_task(suite, name) if suite in EVERYDAY else _formula(name, suite)
+    task: object
+    if suite in IDENTIFIABILITY:
+        task = drawn_law(suite, cell_named(suite, name))
+    else:
+        task = everyday_task(suite, name) if suite in EVERYDAY else _formula(name, suite)
     content = _local_file(name).read_bytes() if task is None else repr(task).encode()
     return hashlib.sha256(content).hexdigest()[:12]
 
@@ -228,6 +244,8 @@ def task_data(
         raise ParameterError(f"'noise' must be zero or positive. Got {noise}.")
     if suite in EVERYDAY:
         return _everyday_data(suite, name, seed, noise)
+    if suite in IDENTIFIABILITY:
+        return _many_term_data(suite, name, seed, noise)
     X, y, variables = load(name, max_train_rows=max_train_rows, suite=suite)
     train, test = shifted_split(X, y) if suite == SHIFTED else split(len(y), seed)
     X_train, X_test, y_train, y_test = X[train], X[test], y[train], y[test]
@@ -242,9 +260,21 @@ def task_data(
     return TaskData(name, variables, X_train, y_train, X_test, y_test, truth)
 
 
-def _everyday_data(suite: str, name: str, seed: int, noise: float) -> TaskData:
+def _refuse_noise(suite: str, noise: float) -> None:
     if noise != 0.0:
         raise ParameterError(f"'noise' must be 0: tables of '{suite}' have noise of their own. Got {noise}.")
+
+
+def _many_term_data(suite: str, name: str, seed: int, noise: float) -> TaskData:
+    _refuse_noise(suite, noise)
+    cell = cell_named(suite, name)
+    law, rows = drawn_law(suite, cell), drawn_rows(suite, cell, seed)
+    y_test = law.values(rows.X_test)
+    return TaskData(name, law.variables, rows.X, rows.y, rows.X_test, y_test, law.positional_expression, rows.X_far)
+
+
+def _everyday_data(suite: str, name: str, seed: int, noise: float) -> TaskData:
+    _refuse_noise(suite, noise)
     task = everyday_task(suite, name)
     table = drawn_table(task, seed)
     truth = task.law.expression.rename({name: f"x{k}" for k, name in enumerate(table.columns)})

@@ -24,6 +24,7 @@ RUNS = Schema(
         Column("exact_numeric", int, "1 if the expression is the truth, by numbers"),
         Column("exact_symbolic", int, "1 if it is the truth, by algebra; empty where SymPy gave no answer"),
         Column("exact_note", str, "which rule decided"),
+        Column("terms", str, "which terms of the truth were found, JSON; of suites with rows beyond the data"),
         Column("evaluations", int, "candidates that were fitted and scored"),
         Column("sn_calls", int, "novelty evaluations"),
         Column("wall_time", float, "seconds of the fit"),

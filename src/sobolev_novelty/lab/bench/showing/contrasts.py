@@ -14,6 +14,8 @@ from sobolev_novelty.lab.bench.showing.tables import BenchTable, rows_at, suite_
 
 #: Column of ``tables.task_scores`` -> what it is called; the first three are the paper's.
 MEASURES = {"r2": "R²", "complexity": "complexity", "novelty": "SN", "exact_numeric": "solved"}
+#: Of suites whose terms are judged.
+TERM_MEASURES = {"precision": "precision", "recall": "recall"}
 
 
 def contrast_table(
@@ -32,7 +34,7 @@ def contrast_table(
     rows = [
         row
         for (before, after), scores in compared.items()
-        for position, measure in enumerate(MEASURES)
+        for position, measure in enumerate((*MEASURES, *TERM_MEASURES))
         if (row := _contrast(scores, before, after, measure, _paper(suite, before, after, position, noise)))
     ]
     if not rows:
@@ -58,7 +60,7 @@ def _contrast(
     d = paired_difference(both[:, 0], both[:, 1])
     return {
         "contrast": f"{before} → {after}",
-        "measure": MEASURES[measure],
+        "measure": (MEASURES | TERM_MEASURES)[measure],
         "before": both[:, 0].mean(),
         "after": both[:, 1].mean(),
         "Δ": d.value,

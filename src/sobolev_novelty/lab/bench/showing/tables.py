@@ -89,7 +89,8 @@ def task_scores(frame: pd.DataFrame) -> pd.DataFrame:
     """One row per (method, task): means over seeds of R² (at least 0), complexity, novelty, and more.
 
     Columns: ``r2, complexity, novelty, terms, qualified, nmse, sn_calls, wall_time, exact_numeric, exact_symbolic,
-    failures, runs``. ``terms`` and ``qualified`` count those of multi-term expressions, as the paper does.
+    precision, recall, failures, runs``. ``terms`` and ``qualified`` count those of multi-term expressions, as the paper
+    does.
     """
     if frame.empty:
         raise DataError("The store has no finished rows. Run the experiment first.")
@@ -107,6 +108,8 @@ def task_scores(frame: pd.DataFrame) -> pd.DataFrame:
             "sn_calls": frame["sn_calls"].astype(float),
             "wall_time": frame["wall_time"].astype(float),
             "exact_numeric": frame["exact_numeric"].astype(float).fillna(0.0),
+            "precision": [_of_terms(text, "precision") for text in _terms_column(frame)],
+            "recall": [_of_terms(text, "recall") for text in _terms_column(frame)],
             "exact_symbolic": frame["exact_symbolic"].astype(float).fillna(0.0),
             "failures": frame["r2_test"].isna().astype(int),
             "runs": 1,
@@ -136,6 +139,16 @@ def _numbers(text: Any) -> list[float]:
         raise DataError(f"The store is damaged: 'novelties' holds {shortened(text, 40)}. Name another store.") from None
 
 
+def _terms_column(frame: pd.DataFrame) -> list[Any]:
+    """What is stored of the terms of each run; in older stores nothing."""
+    return list(frame["terms"]) if "terms" in frame else [None] * len(frame)
+
+
+def _of_terms(text: Any, name: str) -> float:
+    """One of the scores of the terms that a run found; ``nan`` where they were not judged."""
+    return float(json.loads(text)[name]) if isinstance(text, str) else float("nan")
+
+
 def _mean_novelty(text: Any) -> float:
     values = _numbers(text)
     return float(np.mean(values)) if values else float("nan")
@@ -151,7 +164,7 @@ def results_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> Ben
     """Mean R², complexity and novelty of every method (the paper's white-box and black-box tables)."""
     scores = task_scores(rows_at(frame, noise))
     rows = []
-    for method in _ordered(scores["method"].unique()):
+    for method in ordered_methods(scores["method"].unique()):
         part = scores[scores["method"] == method]
         paper = (paper_row(suite, method) if noise == 0.0 else None) or (None, None, None)  # the paper adds no noise
         row: dict[str, Any] = {
@@ -208,11 +221,13 @@ def suite_title(suite: str) -> str:
         "blackbox": "Black-box tasks",
         "fastsrb": "FastSRB",
         "lsr_synth": "LSR-Synth",
+        "identifiability": "Many-term laws",
+        "identifiability_held": "Many-term laws, held out",
     }
     return known.get(suite, f"Formulas from {suite.rpartition('/')[2]}")
 
 
-def _ordered(methods: Iterable[str]) -> list[str]:
+def ordered_methods(methods: Iterable[str]) -> list[str]:
     """By name, each guided variant after its backbone."""
     return sorted(methods, key=lambda name: (name.replace(GUIDED, "").lower(), GUIDED in name, name))
 
@@ -298,7 +313,7 @@ def ablation_table(frame: pd.DataFrame) -> BenchTable:
     scores = task_scores(frame)
     rows = []
     notes = ["NMSE is 1 - max(0, R²). 'from' and 'to' bound the paired bootstrap interval of the change (95 %)."]
-    for method in _ordered(name for name in scores["method"].unique() if GUIDED in name):
+    for method in ordered_methods(name for name in scores["method"].unique() if GUIDED in name):
         part = scores[scores["method"] == method].set_index("task")
         paper = paper_row("ablation", method) or (None, None)
         full = scores[scores["method"] == method.partition(",")[0]].set_index("task")
