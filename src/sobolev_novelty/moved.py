@@ -62,7 +62,7 @@ _NOW = {
     "language": "convert own_operators parsing peers",
     "metric": "batch guidance signatures",
     "report": (
-        "explanation fit_quality>quality novelty_report ranking>rank render report>reporting "
+        "explanation>novelty_report fit_quality>quality novelty_report ranking>rank render report>reporting "
         "report_source>source resampling>bootstrap streaming verdicts"
     ),
     "report.intervals": (

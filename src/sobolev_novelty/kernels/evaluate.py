@@ -165,10 +165,14 @@ def standardized_derivatives(
     array([-2.0e-300, -2.5e-301])
     """
     if order == 0 or not is_far(scales):
-        rows = derivatives(expressions, sample, order)
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            return np.asarray(rows * along_blocks(scales, order)[:, None])
+        return standardized(derivatives(expressions, sample, order), scales, order)
     return far_derivatives(kernels.compile_programs(expressions, sample.names), sample.X, scales, order)
+
+
+def standardized(rows: FloatArray, scales: FloatArray, order: int) -> FloatArray:
+    """Rows of :func:`derivatives` along inputs that are divided by ``scales``, where these are not far from one."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        return np.asarray(rows * along_blocks(scales, order)[:, None])
 
 
 def far_derivatives(programs: kernels.Programs, X: FloatArray, scales: FloatArray, order: int) -> FloatArray:

@@ -3,53 +3,95 @@ r"""Terms, X -> signatures (Eq. 1), from expressions or from numbers; ``core.geo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, stacked
+from sobolev_novelty.core.geometry import DEFAULT_GEOMETRY, Geometry, Signatures, n_derivative_rows, stacked
 from sobolev_novelty.core.linear.tangent import frame_of
-from sobolev_novelty.core.sample import FloatArray, Sample, numeric_array
+from sobolev_novelty.core.sample import MAX_KEPT_BYTES, FloatArray, Sample, numeric_array
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.kernels.evaluate import derivatives, is_far, on_own_inputs, standardized_derivatives
+from sobolev_novelty.kernels.evaluate import (
+    derivatives,
+    is_far,
+    on_own_inputs,
+    standardized,
+    standardized_derivatives,
+)
 
 
 def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geometry = DEFAULT_GEOMETRY) -> Signatures:
     """Signatures of the terms of one candidate (Eq. 1, up to the common factor 1/σ_s).
 
-    Parameters
-    ----------
-    expressions : sequence of Expression
-        The terms φ_i, without coefficients. Of many inputs, those that no term uses are left out of ``Psi``: their
-        blocks are zero.
+    ``expressions`` are the terms φ_i, without coefficients. Of many inputs, those that no term uses are left out of
+    ``Psi``: their blocks are zero.
     """
-    if geometry.is_along_data and geometry.order:
-        return _along_data(expressions, sample, geometry)
-    own = on_own_inputs(expressions, sample)
-    scales = geometry.scales(own)
-    if is_far(scales):
-        rows = standardized_derivatives(expressions, own, scales, geometry.order)
-        scales = np.ones(own.n_features)
-    else:
-        rows = derivatives(expressions, own, geometry.order)
-    factors = geometry.block_factors(scales, sample.n_features)
-    return stacked(rows, factors, is_free=geometry.is_free)
+    return Evaluated(expressions, sample, geometry.order).signatures(geometry)
 
 
-def _along_data(expressions: Sequence[Expression], sample: Sample, geometry: Geometry) -> Signatures:
-    """Values, and slopes along the directions of the data; rows without a direction are not used."""
-    frame = frame_of(sample, geometry.coordinates)
-    own = on_own_inputs(expressions, sample)
-    rows = standardized_derivatives(expressions, own, own.scales())
-    with np.errstate(over="ignore", invalid="ignore"):
-        along = frame.along(rows[:, 1:], sample.places(own.names))
-    found = np.full((len(rows), 1 + along.shape[1], sample.n_samples), np.nan)
-    found[:, 0] = rows[:, 0]
-    found[:, 1:, frame.rows] = along
-    slope = geometry.weights[1] / max(frame.dimension, 1)
-    factors = np.sqrt([geometry.weights[0], *[slope] * along.shape[1]])
-    return stacked(found, factors, is_free=geometry.is_free)
+@dataclass(frozen=True, eq=False)
+class Evaluated:
+    """Terms of which values and derivatives are worked out once: signatures of several geometries are made of them.
+
+    They are kept until :meth:`let_go`.
+    """
+
+    expressions: Sequence[Expression]
+    sample: Sample
+    order: int = 1
+    _kept: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def own(self) -> Sample:
+        """The inputs that derivatives are taken along."""
+        return on_own_inputs(self.expressions, self.sample)
+
+    def raw(self) -> FloatArray:
+        """Values and derivatives along the inputs as they are."""
+        if "raw" not in self._kept:
+            self._kept["raw"] = derivatives(self.expressions, self.own, self.order)
+        return self._kept["raw"]
+
+    def standardized(self, order: int) -> FloatArray:
+        """Values and derivatives along inputs that are divided by their spread."""
+        scales = self.own.scales()
+        if is_far(scales):
+            if "far" not in self._kept:
+                self._kept["far"] = standardized_derivatives(self.expressions, self.own, scales, self.order)
+            return self._kept["far"][:, : n_derivative_rows(len(scales), order)]
+        return standardized(self.raw()[:, : n_derivative_rows(len(scales), order)], scales, order)
+
+    def signatures(self, geometry: Geometry) -> Signatures:
+        """Those of a geometry of at most this order."""
+        if geometry.is_along_data and geometry.order:
+            return self._along_data(geometry)
+        scales = geometry.scales(self.own)
+        if is_far(scales):
+            rows, scales = self.standardized(geometry.order), np.ones(self.own.n_features)
+        else:
+            rows = self.raw()[:, : n_derivative_rows(len(scales), geometry.order)]
+        return stacked(rows, geometry.block_factors(scales, self.sample.n_features), is_free=geometry.is_free)
+
+    def _along_data(self, geometry: Geometry) -> Signatures:
+        """Values, and slopes along the directions of the data; rows without a direction are not used."""
+        frame = frame_of(self.sample, geometry.coordinates)
+        rows = self.standardized(1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            along = frame.along(rows[:, 1:], self.sample.places(self.own.names))
+        found = np.full((len(rows), 1 + along.shape[1], self.sample.n_samples), np.nan)
+        found[:, 0] = rows[:, 0]
+        found[:, 1:, frame.rows] = along
+        slope = geometry.weights[1] / max(frame.dimension, 1)
+        factors = np.sqrt([geometry.weights[0], *[slope] * along.shape[1]])
+        return stacked(found, factors, is_free=geometry.is_free)
+
+    def let_go(self) -> None:
+        """Forget what takes much memory; it is worked out again when somebody asks."""
+        if sum(rows.nbytes for rows in self._kept.values()) > MAX_KEPT_BYTES:
+            self._kept.clear()
 
 
 def signatures_of_arrays(

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.algebra.terms import Term
+from sobolev_novelty.core.digits import short_numbers
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import MIN_ROWS, MIN_WORD_ROWS, Geometry, Status
 from sobolev_novelty.core.json_numbers import floats, json_number, json_rows, json_value
@@ -33,7 +34,6 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.language.own_operators import own_derivative_notes
 from sobolev_novelty.metric.batch import terms_and_novelties
 from sobolev_novelty.report.bootstrap import Bootstrap
-from sobolev_novelty.report.explanation import Explanation
 from sobolev_novelty.report.quality import FitQuality
 from sobolev_novelty.report.render.sentences import verdict
 from sobolev_novelty.report.resolution.domains import domain_notes
@@ -49,6 +49,30 @@ if TYPE_CHECKING:
 TARGET_NUMBERS = ("relative_error", "bits", "error_increase")
 #: The matrix of who rebuilds whom is computed for at most this many terms.
 MAX_MATRIX_TERMS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Which other terms rebuild one term, with what weights, leaving what.
+
+    ``parts`` holds (label, weight), largest share first: term ≈ Σ weight · label in value and derivative, with
+    ``residual`` = ν left over.
+    """
+
+    label: str
+    residual: float
+    parts: tuple[tuple[str, float], ...]
+
+    def __str__(self) -> str:
+        label = short_numbers(self.label)
+        if not self.parts:
+            return f"{label}: no other term rebuilds any of it (novelty {self.residual:.3g})."
+        parts = (f"{'-' if w < 0 else '+'} {abs(w):.4g}*({short_numbers(part)})" for part, w in self.parts)
+        left = f"leaving {self.residual:.1%} unexplained ({self.residual**2:.1%} of its energy)."
+        return f"{label} ≈ {' '.join(parts).removeprefix('+ ')}\n{left}"
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 @checked_methods(explain={}, to_json={"path": PATH | NOTHING}, to_html={"path": PATH | NOTHING})

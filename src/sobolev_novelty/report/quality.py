@@ -16,11 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.algebra.terms import Term
 from sobolev_novelty.core.geometry import MIN_WORD_ROWS
 from sobolev_novelty.core.json_numbers import json_number, json_rows
-from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.core.sample import FloatArray
 
 N_FOLDS = 5
 #: Rows that a drawing shows, drawn at random.
@@ -76,30 +74,19 @@ class FitQuality:
         }
 
 
-def fit_quality(
-    terms: Sequence[Term], sample: Sample, y: FloatArray, weights: FloatArray | None = None
-) -> FitQuality | None:
-    """How well the sum of the terms gives ``y``; None where fewer than three rows are finite.
-
-    ``y``: shape (n_samples,).
-    ``weights``: shape (n_samples,).
-
-    >>> from sobolev_novelty.core.sample import as_sample
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> from sobolev_novelty.algebra.terms import additive_terms
-    >>> x = np.linspace(0.0, 1.0, 100)
-    >>> found = fit_quality(additive_terms(parse("2*x0")).terms, as_sample(x[:, None]), 2.0 * x + 0.1)
-    >>> round(found.r2, 3), round(found.cv_r2, 3), round(found.rmse, 3)
-    (0.971, 1.0, 0.1)
-    """
-    columns = derivatives([term.expression for term in terms], sample, order=0)[:, 0]
-    return quality_of_columns(columns, np.array([term.coefficient for term in terms]), y, weights)
-
-
 def quality_of_columns(
     columns: FloatArray, b: FloatArray, y: FloatArray, weights: FloatArray | None = None
 ) -> FitQuality | None:
-    """The same of terms that are columns of numbers, shape (m, n_samples), with coefficients ``b``."""
+    """How well the sum of the terms gives ``y``; None where fewer than three rows are finite.
+
+    ``columns``: shape (m, n_samples), values of the terms; ``b`` their coefficients.
+    ``y``, ``weights``: shape (n_samples,).
+
+    >>> x = np.linspace(0.0, 1.0, 100)
+    >>> found = quality_of_columns(x[None, :], np.array([2.0]), 2.0 * x + 0.1)
+    >>> round(found.r2, 3), round(found.cv_r2, 3), round(found.rmse, 3)
+    (0.971, 1.0, 0.1)
+    """
     used = np.isfinite(columns).all(axis=0)
     if used.sum() < MIN_WORD_ROWS:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,15 +13,14 @@ import numpy.typing as npt
 from sobolev_novelty.algebra.terms import Term
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import Geometry, Signatures, Status
-from sobolev_novelty.core.linear.projection import TAU_ID, Residuals, residuals
+from sobolev_novelty.core.linear.projection import TAU_ID, Residuals
 from sobolev_novelty.core.linear.tangent import Frame, tangent_frame
 from sobolev_novelty.core.sample import FloatArray, Sample, abridged, as_target
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.kernels.evaluate import FAR, on_own_inputs, standardized_derivatives
-from sobolev_novelty.metric.batch import novelties_of
-from sobolev_novelty.metric.signatures import signatures
 from sobolev_novelty.report.intervals.intervals import Interval, equation_intervals, term_intervals
-from sobolev_novelty.report.quality import FitQuality, fit_quality
+from sobolev_novelty.report.measured import Measured
+from sobolev_novelty.report.quality import FitQuality, quality_of_columns
 from sobolev_novelty.report.resolution.rounding_errors import is_rounding
 from sobolev_novelty.report.verdicts import TermVerdict, term_verdicts
 
@@ -189,7 +189,7 @@ class WorkedOut:
         return self.judged
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SampledTerms:
     """Terms on a sample that is at hand."""
 
@@ -201,31 +201,35 @@ class SampledTerms:
     tau: float = TAU_ID
     expression: Expression | None = None  # None for a list of terms
 
+    @cached_property
+    def measured(self) -> Measured:
+        """The terms, evaluated once."""
+        return Measured([term.expression for term in self.terms], self.sample, self.geometry)
+
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """See :class:`Source`."""
         if self.target is None:
-            return term_verdicts(self.terms, self.sample, geometry=self.geometry, tau=self.tau)
+            return term_verdicts(self.terms, self.sample, tau=self.tau, measured=self.measured)
         known = (self.target.y, self.target.weights, self.target.variance)
-        found = term_verdicts(self.terms, self.sample, *known, geometry=self.geometry, tau=self.tau)
+        found = term_verdicts(self.terms, self.sample, *known, tau=self.tau, measured=self.measured)
         each = zip(found, self.target.intervals(self.expression, self.terms, self.sample), strict=True)
         return tuple(v if i is None else v.with_interval(i.low, i.high, i.verdict) for v, i in each)
 
     def signatures(self) -> Signatures:
         """The signatures themselves."""
-        return signatures([term.expression for term in self.terms], self.sample, self.geometry)
+        return self.measured.evaluated.signatures(self.geometry)
 
     def residuals(self) -> Residuals | None:
         """See :class:`Source`."""
-        return residuals(self.signatures().Psi)
+        return self.measured.seen.residuals
 
     def scale(self, coefficients: FloatArray) -> float:
         """See :class:`Source`."""
-        found = self.signatures()
-        return candidate_scale(found.values[:, found.used], coefficients)
+        return candidate_scale(self.columns(), coefficients)
 
     def dropped(self) -> dict[str, int]:
         """See :class:`Source`."""
-        found = self.signatures()
+        found = self.measured.seen
         variables = {name for term in self.terms for name in term.expression.variables}
         columns = [k for k, name in enumerate(self.sample.names) if name in variables]
         bad_input = ~np.isfinite(self.sample.X[columns]).all(axis=0)
@@ -237,8 +241,7 @@ class SampledTerms:
 
     def columns(self) -> FloatArray:
         """See :class:`Source`."""
-        found = self.signatures()
-        return np.asarray(found.values[:, found.used])
+        return self.measured.seen.values[:, self.measured.seen.used]
 
     def frame(self) -> Frame | None:
         """See :class:`Source`."""
@@ -246,16 +249,16 @@ class SampledTerms:
 
     def views(self) -> dict[str, FloatArray]:
         """See :class:`Source`."""
-        kinds = {"values": Geometry(0), "tangent": Geometry(coordinates="tangent"), "full": Geometry()}
-        return {
-            name: novelties_of([self.terms], self.sample, replace(kind, intercept="free"))[0].nu
-            for name, kind in kinds.items()
-        }
+        unknown = np.full(len(self.terms), np.nan)
+        return {name: unknown if nu is None else nu for name, nu in self.measured.views.items()}
 
     def fit_quality(self) -> FitQuality | None:
         """See :class:`Source`."""
-        thin = self.thinned()
-        return None if thin.target is None else fit_quality(thin.terms, thin.sample, thin.target.y, thin.target.weights)
+        if self.target is None:
+            return None
+        rows = self._thin_rows()
+        target, b = self.target.rows(rows), np.array([term.coefficient for term in self.terms])
+        return quality_of_columns(self.measured.seen.values[:, rows], b, target.y, target.weights)
 
     def n_judged(self) -> int | None:
         """See :class:`Source`."""
@@ -265,7 +268,7 @@ class SampledTerms:
         """See :class:`Source`."""
         n_finite = np.zeros(0, dtype=np.int64)
         if status is Status.TOO_FEW_ROWS:
-            n_finite = np.isfinite(self.signatures().values).sum(axis=1)
+            n_finite = np.isfinite(self.measured.seen.values).sum(axis=1)
         return self.remarks + data_notes(
             self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
             n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(status),
@@ -295,7 +298,7 @@ class SampledTerms:
         if not len(far) or not self.geometry.order or status is not Status.OK:
             return []
         slopes = standardized_derivatives(expressions, sample, scales)[:, 1:]
-        values = self.signatures().values
+        values = self.measured.seen.values
         found = []
         for i, term in enumerate(self.terms):
             for j in far:
@@ -314,18 +317,20 @@ class SampledTerms:
         seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
         return WorkedOut(
             known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen,
-            thin.fit_quality(), None if thin is self else thin.signatures().n_used,
+            thin.fit_quality(), None if thin is self else int(thin.measured.seen.used.sum()),
         )  # fmt: skip
 
     def thinned(self) -> SampledTerms:
         """The same on evenly spaced rows, few enough for what is asked of single rows."""
-        step = -(-self.sample.n_samples // MAX_VERDICT_ROWS)
-        if step <= 1:
+        rows = self._thin_rows()
+        if len(rows) == self.sample.n_samples:
             return self
-        rows = np.arange(0, self.sample.n_samples, step)
         return replace(
             self, sample=self.sample.rows(rows), target=None if self.target is None else self.target.rows(rows)
         )
+
+    def _thin_rows(self) -> npt.NDArray[np.intp]:
+        return np.arange(0, self.sample.n_samples, max(1, -(-self.sample.n_samples // MAX_VERDICT_ROWS)))
 
 
 def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:

@@ -29,13 +29,11 @@ import numpy.typing as npt
 from sobolev_novelty import kernels
 from sobolev_novelty.algebra.terms import Term
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.geometry import DEFAULT_GEOMETRY, MIN_WORD_ROWS, Geometry, Status
+from sobolev_novelty.core.geometry import MIN_WORD_ROWS
 from sobolev_novelty.core.linear.least_squares import TermFit, fit_columns
 from sobolev_novelty.core.linear.projection import TAU_ID
-from sobolev_novelty.core.linear.tangent import tangent_frame
 from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.kernels.evaluate import on_own_inputs, standardized_derivatives
-from sobolev_novelty.metric.batch import novelties_of
+from sobolev_novelty.report.measured import Measured
 from sobolev_novelty.report.resolution.rounding_errors import is_rounding
 from sobolev_novelty.report.resolution.turning_points import are_resolved
 
@@ -142,16 +140,16 @@ def term_verdicts(
     weights: FloatArray | None = None,
     variance: float | None = None,
     *,
-    geometry: Geometry = DEFAULT_GEOMETRY,
     tau: float = TAU_ID,
+    measured: Measured | None = None,
 ) -> tuple[TermVerdict, ...]:
     """The words on every term.
 
     ``y``: shape (n_samples,).
     ``weights``: shape (n_samples,), 1/σ_k² where measurement errors are known, and then ``variance`` is 1.
-    ``geometry``: of the novelty behind *distinct*; its intercept is always free, and where the inputs lie on a curve or
-    surface the default takes slopes along it.
     ``tau``: threshold of *distinct*.
+    ``measured``: the terms on this sample, where somebody has them; it says of which geometry the novelty behind
+    *distinct* is.
 
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.algebra.terms import additive_terms
@@ -160,26 +158,22 @@ def term_verdicts(
     >>> [v.distinct for v in term_verdicts(additive_terms(parse("3*x0 + 2")).terms, as_sample(celsius + 273.15))]
     ['yes', 'constant']
     """
-    if replace(geometry, intercept="term") == DEFAULT_GEOMETRY and tangent_frame(sample).is_lower:
-        geometry = replace(geometry, coordinates="tangent")
     expressions = [term.expression for term in terms]
-    own = on_own_inputs(expressions, sample)
-    rows = standardized_derivatives(expressions, own, own.scales())
-    used = np.asarray(np.isfinite(rows).all(axis=(0, 1)))
+    measured = Measured(expressions, sample) if measured is None else measured
+    own, used = measured.evaluated.own, measured.seen.judged
     if not terms or used.sum() < MIN_WORD_ROWS:
         return (NO_VERDICT,) * len(terms)
     is_resolved = are_resolved(expressions, own.rows(used))
     is_constant = is_rounding(expressions, own.rows(used)) & is_resolved  # sin(pi*x) at whole x is no constant
-    columns = np.where(is_constant[:, None], 0.0, rows[:, 0, used])
+    columns = np.where(is_constant[:, None], 0.0, measured.seen.values[:, used])
     b = np.array([term.coefficient for term in terms])
     w = None if weights is None else weights[used]
-    found = novelties_of([terms], sample, replace(geometry, intercept="free"))[0]
+    nu = measured.free_novelties
     with np.errstate(over="ignore"):
         prediction = fit_columns(columns, _of_order_one(b @ columns)[0], w)
-    is_known = found.status is Status.OK
     words = _distinct_words(
-        found.nu if is_known else np.full(len(terms), math.nan),
-        is_constant | (np.isnan(found.nu) if is_known else prediction.lengths == 0.0),
+        np.full(len(terms), math.nan) if nu is None else nu,
+        is_constant | (prediction.lengths == 0.0 if nu is None else np.isnan(nu)),
         _resting_rows(columns),
         is_resolved,
         n_rows=columns.shape[1],
