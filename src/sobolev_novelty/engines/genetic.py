@@ -24,11 +24,12 @@ from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.parameters import COUNT, FLAG, SHARE, declared, whole
-from sobolev_novelty.core.sample import Sample
+from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.engines.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.metric.batch import novelties
 from sobolev_novelty.metric.deletion import without_least_needed
+from sobolev_novelty.metric.guidance import TermArchive
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
     Candidate,
@@ -45,11 +46,14 @@ from sobolev_novelty.search.propose.linearised import linearised
 from sobolev_novelty.search.propose.relatives import relatives
 from sobolev_novelty.search.propose.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.propose.structure.proposals import is_doubtful, structural_forms
+from sobolev_novelty.search.propose.swapping import Swaps
 
 #: Rows on which terms are compared.
 COMPARED_ROWS = 200
 #: Best expressions that are tried without their weakest term.
 N_PRUNED = 4
+#: Best expressions whose fitted terms are offered to the archive, where guidance swaps.
+N_DONORS = 20
 #: Best expressions for which shorter spellings are sought.
 N_REWRITTEN = 5
 #: Best expressions by description whose relatives are tried.
@@ -119,6 +123,7 @@ class Signal:
     """What guidance remembers."""
 
     guidance: SobolevGuidance
+    swaps: Swaps
     diagnosed: set[Expression] = field(default_factory=set)
 
 
@@ -216,6 +221,7 @@ class Genetic(Engine[GeneticState]):
         own = int(rng.integers(2**31))
         # Islands share structural forms out, so they must look at the same rows.
         seed = own if problem.island.seed is None else problem.island.seed
+        compared, y = sample.rows(rows), np.ascontiguousarray(problem.y[rows])
         return GeneticState(
             problem=problem,
             vocabulary=Vocabulary.of(
@@ -223,8 +229,8 @@ class Genetic(Engine[GeneticState]):
             ),
             structural=StructuralForms(problem, seed) if self.structural else None,
             structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
-            signal=None if self.signal is None else Signal(self.signal),
-            compared=sample.rows(rows),
+            signal=None if self.signal is None else Signal(self.signal, _swaps(self.signal, compared, y)),
+            compared=compared,
             screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
         )
 
@@ -237,6 +243,8 @@ class Genetic(Engine[GeneticState]):
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):
             forms += self._pruned(state, state.signal)
+            if state.signal.guidance.swaps != "none":
+                forms += self._swapped(state, state.signal, rng)
         limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)
         spelled = dict.fromkeys(respelled(form, allowed) for form in forms)
         return [form for form in spelled if form is not None and form.complexity <= limit]
@@ -279,23 +287,40 @@ class Genetic(Engine[GeneticState]):
         shorter = (without_least_needed(own, state.compared, guidance.deletes, guidance.tau) for own in found)
         return [form for form in shorter if form is not None]
 
+    def _swapped(self, state: GeneticState, signal: Signal, rng: np.random.Generator) -> list[Expression]:
+        """The best expressions with terms of the archive in the place of the one they need least."""
+        guidance = signal.guidance
+        donors = [c.expression for c in state.population[:N_DONORS]]
+        offered = dict.fromkeys(term for e in donors for term in split_form(e).terms if term.variables)
+        signal.swaps.keep(offered, rng)
+        found = novelties(donors[:N_PRUNED], state.compared, order=guidance.order)
+        state.n_novelty_calls += len(found)
+        return [form for own in found for form in signal.swaps.of(own, rng)]
+
     def _offspring(self, state: GeneticState, rng: np.random.Generator) -> list[Genome]:
         if not state.population:
             return [random_genome(state.vocabulary, rng) for _ in range(self.population_size)]
         # While structural forms come, they get most of the time.
         n = self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring
-        if state.signal is None:
+        if state.signal is None or state.signal.guidance.screens == "none":
             return [self._child(state, rng) for _ in range(n)]
         guidance = state.signal.guidance
         qualified: list[Genome] = []
         others: list[Genome] = []
         for _ in range(guidance.n_bred):
             children = [self._child(state, rng) for _ in range(n - len(qualified))]
-            state.n_novelty_calls += len(children)
-            lowest = lowest_novelties(children, state.screened, guidance.geometry)
-            for child, nu in zip(children, lowest.tolist(), strict=True):
-                (qualified if nu > guidance.tau else others).append(child)
+            for child, passes in zip(children, self._passing(state, children, guidance), strict=True):
+                (qualified if passes else others).append(child)
         return (qualified + others)[:n]
+
+    def _passing(self, state: GeneticState, children: list[Genome], guidance: SobolevGuidance) -> list[bool]:
+        """Whether all terms of a child qualify; of the control, whether it has no more terms than most."""
+        if guidance.screens == "count":
+            counts = [len(child) for child in children]
+            return [bool(count <= np.median(counts)) for count in counts]
+        state.n_novelty_calls += len(children)
+        lowest = lowest_novelties(children, state.screened, guidance.geometry)
+        return [nu > guidance.tau for nu in lowest.tolist()]
 
     def _child(self, state: GeneticState, rng: np.random.Generator) -> Genome:
         vocabulary = state.vocabulary
@@ -343,6 +368,11 @@ class Genetic(Engine[GeneticState]):
         fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
         state.related.update(fresh)
         return [form for expression in fresh for form in (*shortened(expression), *relatives(expression))]
+
+
+def _swaps(guidance: SobolevGuidance, sample: Sample, y: FloatArray) -> Swaps:
+    archive = TermArchive(max(1, guidance.archive_capacity), order=guidance.order)
+    return Swaps(archive, sample, y, guidance.swaps, guidance.deletes)
 
 
 def _thinned(expression: Expression, sample: Sample) -> Expression:

@@ -22,12 +22,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS, Operator
 from sobolev_novelty.core.parameters import COUNT, FLAG, declared, whole
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.kernels.evaluate import derivatives
-from sobolev_novelty.metric.batch import conditional_novelty
+from sobolev_novelty.metric.batch import conditional_novelty, novelties
 from sobolev_novelty.metric.guidance import TermArchive
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
@@ -38,8 +39,10 @@ from sobolev_novelty.search.contract.engine import (
     SobolevGuidance,
     State,
 )
+from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.propose.pursuit import explained_shares, finite_columns
 from sobolev_novelty.search.propose.screening import SCREEN_ROWS, lowest_novelties, screened, summands
+from sobolev_novelty.search.propose.swapping import Swaps
 
 #: Depths of the first population, half of it full trees, half grown ones.
 DEPTHS = (1, 2, 3, 4)
@@ -146,7 +149,8 @@ class PaperGP(Engine[PaperState]):
         if self.structural:
             forms += self._structural(state, rng)
         if self.signal is not None and self.signal.archive_capacity > 0:
-            forms += self._extensions(state, self.signal, rng)
+            is_swapping = self.signal.swaps != "none"
+            forms += (self._swapped if is_swapping else self._extensions)(state, self.signal, rng)
         return [form for form in dict.fromkeys(forms) if form.complexity <= state.problem.max_complexity]
 
     def observe(self, state: PaperState, scored: list[Candidate]) -> PaperState:
@@ -162,10 +166,13 @@ class PaperGP(Engine[PaperState]):
     def _children(self, state: PaperState, rng: np.random.Generator) -> list[Expression]:
         """The generation's children; with guidance the more distinct half of twice as many (Sec. 4.2)."""
         guidance = self.signal
-        n_bred = self.n_offspring if guidance is None else BRED * self.n_offspring
+        screens = "none" if guidance is None else guidance.screens
+        n_bred = self.n_offspring if screens == "none" else BRED * self.n_offspring
         children = [self._child(state, rng) for _ in range(n_bred)]
-        if guidance is None:
+        if guidance is None or screens == "none":
             return children
+        if screens == "count":
+            return sorted(children, key=lambda child: len(summands(child)))[: self.n_offspring]
         if self.is_control:
             return [children[int(i)] for i in rng.permutation(n_bred)[: self.n_offspring]]
         state.n_novelty_calls += n_bred
@@ -234,6 +241,17 @@ class PaperGP(Engine[PaperState]):
             chosen = dict.fromkeys(int(j) for j in np.concatenate(first))
             forms += [Expression.of("add", candidate.form, terms[j]) for j in chosen]
         return forms
+
+    def _swapped(self, state: PaperState, guidance: SobolevGuidance, rng: np.random.Generator) -> list[Expression]:
+        """The best expressions with fitted terms of the archive in the place of the one they need least."""
+        donors = [c.expression for c in state.population[:N_DONORS]]
+        offered = dict.fromkeys(term for e in donors for term in split_form(e).terms if term.variables)
+        swaps = Swaps(state.archive, state.compared, state.compared_y, guidance.swaps, guidance.deletes)
+        swaps.keep(offered, rng)
+        found = novelties(donors[:N_EXTENDED], state.compared, order=guidance.order)
+        state.n_novelty_calls += len(found)
+        forms = [respelled(form, state.problem.operators) for own in found for form in swaps.of(own, rng)]
+        return [form for form in forms if form is not None]
 
     def _keep(self, state: PaperState, offered: Sequence[Expression], rng: np.random.Generator) -> None:
         """Old and new terms, by their residual outside the span of those kept; of the control, at random."""

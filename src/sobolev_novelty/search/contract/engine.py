@@ -306,7 +306,15 @@ class Candidate:
         return 1.0 if self.rank[0] else self.score
 
 
-@checked_class(weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of(*COSTS))
+#: Of :class:`SobolevGuidance`.
+SCREENS = ("novelty", "count", "none")
+SWAPS = ("none", "novelty", "size", "random")
+
+
+@checked_class(
+    weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of(*COSTS),
+    screens=one_of(*SCREENS), swaps=one_of(*SWAPS),
+)  # fmt: skip
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
     """The Sobolev signal as engines take it.
@@ -336,6 +344,12 @@ class SobolevGuidance:
     deletes : {"D.2", "novelty", "error", "size"}
         Which term an expression is tried without: that of least deletion cost
         (:mod:`sobolev_novelty.metric.deletion`), among those with ν ≤ τ alone ("D.2") or among all.
+    screens : {"novelty", "count", "none"}
+        Which children are fitted first: those whose terms all qualify, or, for comparison, those with few terms; or
+        all as they come.
+    swaps : {"none", "novelty", "size", "random"}
+        How terms of an archive of fitted ones are put in the place of the one that an expression needs least
+        (:mod:`sobolev_novelty.search.propose.swapping`).
     """
 
     weight: float = 0.01
@@ -346,6 +360,8 @@ class SobolevGuidance:
     pool_size: int = 64
     intercept: str = "term"
     deletes: str = "D.2"
+    screens: str = "novelty"
+    swaps: str = "none"
 
     @property
     def geometry(self) -> Geometry:
