@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,25 @@ class Scripted:
 
 def regressor(engine: Any = "genetic", n: int = 200, **options: Any) -> SymbolicRegressor:
     return SymbolicRegressor(engine, budget=Budget(max_evaluations=n), random_state=0, **options)
+
+
+@dataclass
+class Recording:
+    """The grammar sampler, and what it was asked."""
+
+    asked: list[Question]
+    model: str = "grammar sampler"
+    temperature: float = 1.0
+    concurrency: int = 8
+    n_terms: int = 24
+    max_answer_tokens: int = 200
+
+    def ask(self, question: Question) -> Answer:
+        self.asked.append(question)
+        return GrammarSampler().ask(question)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Recording:
+        return self
 
 
 def fitted(proposer: Any, *, novelty: bool = False, y: np.ndarray = Y, **options: Any) -> SymbolicRegressor:
@@ -266,6 +287,20 @@ def test_the_constant_is_never_told_to_repeat_the_others() -> None:
         assert "(novelty" in words and "- 1 (novelty" not in words
     with pytest.raises(ParameterError, match="'intercept' must be 'term' or 'free'. Got 'none'."):
         prompts(novelty=True, influence=False, intercept="none")
+
+
+def test_of_the_prompts_with_feedback_in_runs_of_the_grammar_sampler_none_names_the_constant() -> None:
+    told = []
+    for k, (low, intercept) in enumerate(product((0.5, 3.0), ("free", "term"))):
+        rows = np.random.default_rng(k).uniform(low, low + 1.0, (120, 2))  # a narrow range: the constant is rebuilt
+        asked: list[Question] = []
+        engine = IGSR(Recording(asked), intercept=intercept, limits=Limits(calls=25), names="anonymous")
+        budget = Budget(max_evaluations=2000, stop_when_exact=False)
+        y = np.sqrt(rows[:, 0]) * rows[:, 1] + 5.0 + 0.05 * np.random.default_rng(9).normal(size=len(rows))
+        SymbolicRegressor(engine, novelty=True, budget=budget, random_state=k, verbose=False).fit(rows, y)
+        told += [text for q in asked if (text := q.prompt.partition("These terms repeat")[2])]
+    assert len(told) >= 20
+    assert [text for text in told if re.search(r"- [0-9.e+-]+ \(novelty", text)] == []
 
 
 def test_an_empty_parent_gets_no_feedback() -> None:
