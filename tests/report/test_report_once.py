@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import sobolev_novelty as sn
 from sobolev_novelty import kernels
-from sobolev_novelty.metric.signatures import Evaluated
+from sobolev_novelty.metric import signatures
 
 LAW = "2.1*sin(x0) + 0.3*x1 - 0.05*x0**3"
 
@@ -34,7 +34,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
     counted(kernels, "derivatives", lambda programs, X, order=0: "slopes" if order else "values")
     counted(kernels, "novelties", lambda *_: "novelties")
-    counted(Evaluated, "signatures", lambda *_: "signatures")
+    counted(signatures, "stacked", lambda *_, **__: "signatures")
     return found
 
 
@@ -59,7 +59,7 @@ def test_where_inputs_lie_on_a_curve_the_views_are_made_of_the_same_slopes(calls
     t = np.linspace(0.0, 6.0, 300)
     report = sn.novelty(LAW, np.column_stack([np.sin(t), np.cos(t)]), np.sin(t))
     assert "along it" in str(report) and {"values", "tangent", "full"} <= set(report.views)
-    assert (calls["novelties"], calls["slopes"], calls["signatures"]) == (1, 1, 4)
+    assert (calls["novelties"], calls["slopes"], calls["signatures"]) == (1, 1, 3)
 
 
 def test_the_command_report_evaluates_once_however_much_it_writes(calls: Counter[str], tmp_path: Path) -> None:
@@ -75,11 +75,9 @@ def test_the_command_report_evaluates_once_however_much_it_writes(calls: Counter
 
 
 def test_what_takes_much_memory_is_not_kept_with_a_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sobolev_novelty.metric import signatures
-
     X, y = data()
     kept, not_kept = sn.novelty(LAW, X, y), sn.novelty(LAW, X, y)
     words = kept.verdicts
-    assert kept.source.measured.evaluated._kept
+    assert kept.source.measured.evaluated._rows
     monkeypatch.setattr(signatures, "MAX_KEPT_BYTES", 1000)
-    assert not_kept.verdicts == words and not not_kept.source.measured.evaluated._kept
+    assert not_kept.verdicts == words and not not_kept.source.measured.evaluated._rows

@@ -34,7 +34,7 @@ def signatures(expressions: Sequence[Expression], sample: Sample, geometry: Geom
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """Terms of which values and derivatives are worked out once: signatures of several geometries are made of them.
+    """Terms of which derivatives, and signatures of several geometries, are worked out once.
 
     They are kept until :meth:`let_go`.
     """
@@ -42,7 +42,8 @@ class Evaluated:
     expressions: Sequence[Expression]
     sample: Sample
     order: int = 1
-    _kept: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False)
+    _rows: dict[bool, FloatArray] = field(default_factory=dict, init=False, repr=False)  # whether in extended range
+    _made: dict[Geometry, Signatures] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def own(self) -> Sample:
@@ -51,23 +52,28 @@ class Evaluated:
 
     def raw(self) -> FloatArray:
         """Values and derivatives along the inputs as they are."""
-        if "raw" not in self._kept:
-            self._kept["raw"] = derivatives(self.expressions, self.own, self.order)
-        return self._kept["raw"]
+        if False not in self._rows:
+            self._rows[False] = derivatives(self.expressions, self.own, self.order)
+        return self._rows[False]
 
     def standardized(self, order: int) -> FloatArray:
         """Values and derivatives along inputs that are divided by their spread."""
         scales = self.own.scales()
-        if is_far(scales):
-            if "far" not in self._kept:
-                self._kept["far"] = standardized_derivatives(self.expressions, self.own, scales, self.order)
-            return self._kept["far"][:, : n_derivative_rows(len(scales), order)]
-        return standardized(self.raw()[:, : n_derivative_rows(len(scales), order)], scales, order)
+        n_rows = n_derivative_rows(len(scales), order)
+        if not is_far(scales):
+            return standardized(self.raw()[:, :n_rows], scales, order)
+        if True not in self._rows:
+            self._rows[True] = standardized_derivatives(self.expressions, self.own, scales, self.order)
+        return self._rows[True][:, :n_rows]
 
     def signatures(self, geometry: Geometry) -> Signatures:
         """Those of a geometry of at most this order."""
-        if geometry.is_along_data and geometry.order:
-            return self._along_data(geometry)
+        if geometry not in self._made:
+            is_along = geometry.is_along_data and geometry.order
+            self._made[geometry] = self._along_data(geometry) if is_along else self._along_inputs(geometry)
+        return self._made[geometry]
+
+    def _along_inputs(self, geometry: Geometry) -> Signatures:
         scales = geometry.scales(self.own)
         if is_far(scales):
             rows, scales = self.standardized(geometry.order), np.ones(self.own.n_features)
@@ -90,8 +96,9 @@ class Evaluated:
 
     def let_go(self) -> None:
         """Forget what takes much memory; it is worked out again when somebody asks."""
-        if sum(rows.nbytes for rows in self._kept.values()) > MAX_KEPT_BYTES:
-            self._kept.clear()
+        if sum(rows.nbytes for rows in self._rows.values()) > MAX_KEPT_BYTES:
+            self._rows.clear()
+            self._made.clear()
 
 
 def signatures_of_arrays(

@@ -160,7 +160,7 @@ def term_verdicts(
     """
     expressions = [term.expression for term in terms]
     measured = Measured(expressions, sample) if measured is None else measured
-    own, used = measured.evaluated.own, measured.seen.judged
+    own, used = measured.evaluated.own, measured.judged
     if not terms or used.sum() < MIN_WORD_ROWS:
         return (NO_VERDICT,) * len(terms)
     is_resolved = are_resolved(expressions, own.rows(used))
