@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
@@ -167,13 +168,13 @@ def check_copes_with_awkward_data(engine: Engine[Any], max_evaluations: int) -> 
     rng = np.random.default_rng(1)
     X = np.stack([np.full(12, 3.0), rng.normal(size=12) * 1e12, rng.normal(size=12) * 1e-12])
     for y in (X[1] * 1e6, X[2] - 1e-12, np.arange(12.0)):
-        _search(_with_guidance(engine, None), Problem(Sample(X, ("x0", "x1", "x2")), y), min(max_evaluations, 60))
+        _search(_with_guidance(engine, None), Problem(Rows(Sample(X, ("x0", "x1", "x2")), y)), min(max_evaluations, 60))
 
 
 def check_finds_a_simple_law(engine: Engine[Any], max_evaluations: int) -> None:
     """The product of two inputs is found within a few thousand evaluations."""
     sample = small_problem().sample
-    problem = Problem(sample, 2.0 * sample.X[0] * sample.X[1])
+    problem = Problem(Rows(sample, 2.0 * sample.X[0] * sample.X[1]))
     result = _search(_with_guidance(engine, None), problem, 5000)
     best = result.best
     _require(best is not None and best.nmse < 1e-12, "2*x0*x1 was not found within 5000 evaluations.")
@@ -184,7 +185,7 @@ def small_problem(operators: tuple[str, ...] | None = None) -> Problem:
     X = np.random.default_rng(0).uniform(0.5, 2.0, (3, 50))
     y = X[0] * X[1] + np.sin(2.0 * X[2]) + 0.1 * X[0] ** 2
     options: dict[str, Any] = {} if operators is None else {"operators": operators}
-    return Problem(Sample(X, ("x0", "x1", "x2")), y, max_complexity=25, **options)
+    return Problem(Rows(Sample(X, ("x0", "x1", "x2")), y), max_complexity=25, **options)
 
 
 _CHECKS: tuple[Check, ...] = (

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Candidate
@@ -16,7 +17,7 @@ from strategies import expressions
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (60, 4)) * [1.0, 0.4, 1.0, 1.0]
 NAMES = ("x0", "x1", "x2", "x3")
-TABLE = TrainingTable(X, X[:, 0], None, NAMES, 60, True)
+TABLE = TrainingTable(Rows.of(X, X[:, 0], None, NAMES), 60, True)
 
 
 def written(text: str | Expression, table: TrainingTable = TABLE) -> Expression:
@@ -69,7 +70,7 @@ def test_what_is_written_has_the_values_of_what_was_fitted(e: Expression) -> Non
 
 def test_a_root_of_a_square_stays_where_the_input_has_either_sign() -> None:
     either = X - 1.3
-    table = TrainingTable(either, either[:, 0], None, NAMES, 60, True)
+    table = TrainingTable(Rows.of(either, either[:, 0], None, NAMES), 60, True)
     assert "sqrt" in str(written("sqrt(x0**2) + x1", table))
 
 

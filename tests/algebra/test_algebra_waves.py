@@ -12,10 +12,10 @@ from hypothesis import given, strategies as st
 from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.waves import with_plain_waves, with_small_phases
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.contract.engine import Problem
 from sobolev_novelty.search.fit.fits import Fitter
 from sobolev_novelty.search.fit.forms import Form
 
@@ -84,7 +84,7 @@ def test_a_phase_is_always_within_one_period(name: str, shift: float, factor: fl
 def test_a_fit_that_went_astray_comes_back_with_its_phase_in_one_period():
     x = np.random.default_rng(0).uniform(-1.0, 1.0, 200)
     y = 2.0 * np.cos(5.49 * (x - 0.3)) + 0.1 * np.random.default_rng(1).normal(size=200)
-    fitter = Fitter.of(Problem(as_sample(x[:, None], ["x0"]), y))
+    fitter = Fitter(Rows(as_sample(x[:, None], ["x0"]), y))
     term = parse("cos(5.490246182177113*(x0 - 63313958428077.75))")
     start = Form((term,), (True,) * 2)
     for n_iterations in (0, 1, 8):
@@ -92,7 +92,7 @@ def test_a_fit_that_went_astray_comes_back_with_its_phase_in_one_period():
         factor, shift = found.terms[0].constants
         assert abs(factor * shift) <= math.pi * (1.0 + 1e-12)
         residual = y - found.coefficients @ fitter.values(found.terms)
-        assert found.nmse == pytest.approx(float(np.sum(residual**2)) / fitter.total, rel=1e-9)
+        assert found.nmse == pytest.approx(float(np.sum(residual**2)) / fitter.rows.total, rel=1e-9)
 
 
 @given(

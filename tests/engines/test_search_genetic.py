@@ -8,6 +8,7 @@ import numpy as np
 
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.engines.genetic import Genetic, GeneticState
 from sobolev_novelty.engines.variation import (
@@ -59,7 +60,7 @@ def test_genomes_that_are_too_large_or_without_variables_are_refused() -> None:
 
 def test_the_plain_backbone_makes_no_novelty_calls_and_the_guided_one_does() -> None:
     y = evaluate(parse("sin(x0)*x1 + x0/(1 + x1*x1*exp(x0))"), X)
-    problem = Problem(as_sample(X), y)
+    problem = Problem(Rows(as_sample(X), y))
     budget = Budget(max_evaluations=600)
     plain = run(problem, Genetic(), budget, np.random.default_rng(0))
     guided = run(problem, Genetic(guidance=SobolevGuidance()), budget, np.random.default_rng(0))
@@ -70,7 +71,10 @@ def test_the_plain_backbone_makes_no_novelty_calls_and_the_guided_one_does() -> 
 def test_a_law_is_found_without_structural_forms() -> None:
     y = evaluate(parse("2*x0*x1 + sin(x0)"), X)
     result = run(
-        Problem(as_sample(X), y), Genetic(structural=False), Budget(max_evaluations=20_000), np.random.default_rng(0)
+        Problem(Rows(as_sample(X), y)),
+        Genetic(structural=False),
+        Budget(max_evaluations=20_000),
+        np.random.default_rng(0),
     )
     assert result.best is not None
     assert result.best.nmse < 1e-3
@@ -78,7 +82,7 @@ def test_a_law_is_found_without_structural_forms() -> None:
 
 def test_a_pickled_state_goes_on_as_the_original() -> None:
     y = evaluate(parse("x0*x1/(x0 + x1)"), X)
-    problem = Problem(as_sample(X), y)
+    problem = Problem(Rows(as_sample(X), y))
     engine = Genetic(population_size=20, n_offspring=10)
     state = engine.start(problem, np.random.default_rng(0))
     for _ in range(3):
@@ -91,7 +95,7 @@ def test_a_pickled_state_goes_on_as_the_original() -> None:
 def with_population(target: str, *forms: str, n_bred: int = 2) -> tuple[Genetic, GeneticState]:
     """A guided engine whose population is these forms, best first."""
     engine = Genetic(structural=False, population_size=20, n_offspring=40, guidance=SobolevGuidance(n_bred=n_bred))
-    state = engine.start(Problem(as_sample(X), evaluate(parse(target), X)), np.random.default_rng(0))
+    state = engine.start(Problem(Rows(as_sample(X), evaluate(parse(target), X))), np.random.default_rng(0))
     candidates = [Candidate(parse(f), parse(f), 0.5, 0.9 - 0.01 * k) for k, f in enumerate(forms)]
     return engine, engine.observe(state, candidates)
 
@@ -129,7 +133,7 @@ def test_a_population_holds_different_equations() -> None:
     rng = np.random.default_rng(0)
     X = rng.uniform(1.0, 3.0, (300, 3))
     y = X[:, 0] / np.sqrt(1.0 - 0.1 * X[:, 1] ** 2 / X[:, 2]) + 0.2 * rng.normal(size=300)
-    problem = Problem(as_sample(X), y)
+    problem = Problem(Rows(as_sample(X), y))
     result = run(problem, Genetic(population_size=60, structural=False), Budget(max_evaluations=3000), rng)
     population, layered = result.state.population, result.state.accurate
     assert len(population) == 30

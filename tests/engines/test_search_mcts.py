@@ -12,6 +12,7 @@ from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, power
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import TAU_ID
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.mcts import MCTS, Node, TreeState
 from sobolev_novelty.kernels.evaluate import evaluate
@@ -29,7 +30,7 @@ WRITER = Writer(OPERATORS)
 
 
 def search(y: np.ndarray, n: int = 1500, guidance: SobolevGuidance | None = None, **options: object) -> SearchResult:
-    problem = Problem(SAMPLE, y, **options)  # type: ignore[arg-type]
+    problem = Problem(Rows(SAMPLE, y), **options)  # type: ignore[arg-type]
     return run(problem, MCTS(guidance), Budget(max_evaluations=n), np.random.default_rng(0))
 
 
@@ -107,7 +108,7 @@ def test_the_ablation_uses_values_only_and_counts_its_calls() -> None:
 
 def started(n_rollouts: int = 1) -> tuple[MCTS, TreeState]:
     engine = MCTS(SobolevGuidance(), n_rollouts=n_rollouts)
-    return engine, engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    return engine, engine.start(Problem(Rows(SAMPLE, X[0])), np.random.default_rng(0))
 
 
 def visited_node() -> Node:
@@ -163,7 +164,7 @@ def test_the_loop_settles_a_deletion_in_its_own_round_and_no_mean_reward_exceeds
         left_open.append(Watched.seen[0].trial is not None)
 
     engine, budget = Watched(SobolevGuidance()), Budget(max_evaluations=1500)
-    run(Problem(SAMPLE, y), engine, budget, np.random.default_rng(0), callbacks=[after_round])
+    run(Problem(Rows(SAMPLE, y)), engine, budget, np.random.default_rng(0), callbacks=[after_round])
     assert sum(Watched.n_trials) > 0
     assert not any(left_open[:-1])  # the budget may end before the last one is fitted
     nodes = [Watched.seen[0].root]
@@ -175,7 +176,7 @@ def test_the_loop_settles_a_deletion_in_its_own_round_and_no_mean_reward_exceeds
 
 def test_an_exact_law_is_worth_more_than_a_short_approximation() -> None:
     engine = MCTS(n_rollouts=1)
-    state = engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    state = engine.start(Problem(Rows(SAMPLE, X[0])), np.random.default_rng(0))
     short, law = parse("x0"), parse("x0 + sin(x1)*x2")
     node = visited_node()
     state.pending = [(node, [short, law])]
@@ -185,7 +186,7 @@ def test_an_exact_law_is_worth_more_than_a_short_approximation() -> None:
 
 def test_novelty_is_computed_inside_the_pool_only() -> None:
     engine = MCTS(SobolevGuidance(pool_size=1), n_rollouts=1)
-    state = engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    state = engine.start(Problem(Rows(SAMPLE, X[0])), np.random.default_rng(0))
     first, second = parse("x0 + cos(5*x1)"), parse("x1 + cos(5*x2)")
     nodes = [visited_node(), visited_node()]
     state.pending = [(nodes[0], [first]), (nodes[1], [second])]
@@ -198,7 +199,7 @@ def test_children_that_repeat_the_given_terms_come_later_with_guidance() -> None
     given = Partial((), (parse("x0"), Expression.of(1.0)))
     orders = []
     for engine in (MCTS(), MCTS(SobolevGuidance())):
-        state = engine.start(Problem(SAMPLE, X[0] ** 1.3 + 0.01 * X[1]), np.random.default_rng(0))
+        state = engine.start(Problem(Rows(SAMPLE, X[0] ** 1.3 + 0.01 * X[1])), np.random.default_rng(0))
         orders.append([child.terms[-1] for child in engine._children(state, given)])
     nu = conditional_novelty(orders[0], list(given.terms), SAMPLE)
     low = {term for term, own in zip(orders[0], nu, strict=True) if own < TAU_ID}
@@ -210,7 +211,7 @@ def test_children_that_repeat_the_given_terms_come_later_with_guidance() -> None
 
 def test_r_sn_not_r_base_is_backpropagated_with_guidance() -> None:
     engine = MCTS(SobolevGuidance(), n_rollouts=1)
-    state = engine.start(Problem(SAMPLE, X[0]), np.random.default_rng(0))
+    state = engine.start(Problem(Rows(SAMPLE, X[0])), np.random.default_rng(0))
     twins, novel = parse("x0 + sin(0.1*x0)"), parse("x0 + cos(5*x1)")
     node = Node(Partial())
     state.pending = [(node, [twins, novel])]

@@ -8,23 +8,23 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Replicates, Rows
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.price.description import Table, quick_nats_of
-from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, misfit_nats
+from sobolev_novelty.price.description import describe, quick_nats_of, rows_nats
+from sobolev_novelty.price.likelihood import few_rows_nats, misfit_nats
 from sobolev_novelty.price.noise import Noise, kinds_to_try
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import SELDOM_NATS, structure_nats
-from sobolev_novelty.search.fit.loss_fit import predictions
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(1.0, 3.0, (60, 2))
-NAMES = ("x0", "x1")
 
 
-def priced(table: Table, text: str, noise: Noise) -> float:
+def priced(rows: Rows, text: str, noise: Noise) -> float:
     e = parse(text)
-    return table.describe(e, predictions(e, table.X, NAMES), noise).total
+    return describe(rows, e, values([e], rows.sample)[0], noise).total
 
 
 def test_a_longer_form_and_more_inputs_cost_more():
@@ -57,13 +57,13 @@ def test_numbers_as_many_as_rows_are_forbidden_and_nothing_on_a_thousand_rows():
 @pytest.mark.parametrize("scale", [1e-30, 1e30])
 def test_units_of_the_target_do_not_change_what_equations_cost_beside_each_other(scale: float):
     y = 2.3456 * X[:, 0] + RNG.normal(size=60) * 0.1
-    here = [priced(Table(X, y), f"1.23456*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
-    there = [priced(Table(X, scale * y), f"{scale * 1.23456!r}*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
+    here = [priced(Rows.of(X, y), f"1.23456*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
+    there = [priced(Rows.of(X, scale * y), f"{scale * 1.23456!r}*{text}", Noise()) for text in ("(2*x0)", "(x0 + x1)")]
     assert there[0] - there[1] == pytest.approx(here[0] - here[1], abs=1e-6)
 
 
 def test_what_is_exact_up_to_rounding_is_told_apart_by_its_form_alone():
-    table = Table(X, 2.0 * X[:, 0])
+    table = Rows.of(X, 2.0 * X[:, 0])
     assert priced(table, "2*x0", Noise()) < priced(table, "2*x0 + 1e-15*x1", Noise())
 
 
@@ -94,15 +94,15 @@ def test_the_rows_tell_which_noise_they_have(noise: str, power: float):
         "constant": f + 50.0 * rng.normal(size=300),
         "counts": rng.poisson(f).astype(float),
     }[noise]
-    table = Table(x[:, None], y)
-    costs = {p: table.rows_nats(f, Noise.of(p, y)) for p in (0.0, 0.5, 1.0)}
+    table = Rows.of(x[:, None], y)
+    costs = {p: rows_nats(table, f, Noise.of(p, y)) for p in (0.0, 0.5, 1.0)}
     assert min(costs, key=lambda p: costs[p]) == power
 
 
 def test_a_known_size_of_the_noise_is_not_integrated_out():
     y = X[:, 0] + 0.1 * RNG.normal(size=60)
-    known = Table(X, y, level=0.1)
-    assert known.rows_nats(X[:, 0], Noise()) == pytest.approx(0.5 * np.sum((y - X[:, 0]) ** 2) / 0.01)
+    known = Rows.of(X, y, level=0.1)
+    assert rows_nats(known, X[:, 0], Noise()) == pytest.approx(0.5 * np.sum((y - X[:, 0]) ** 2) / 0.01)
 
 
 def test_kinds_of_noise_that_are_none_are_refused():
@@ -117,7 +117,7 @@ def test_the_noise_in_words():
 
 
 def test_what_is_not_finite_costs_infinitely_much():
-    assert Table(X, X[:, 0]).rows_nats(np.full(60, np.nan), Noise()) == math.inf
+    assert rows_nats(Rows.of(X, X[:, 0]), np.full(60, np.nan), Noise()) == math.inf
     assert math.isfinite(quick_nats_of(Expression.of("x0"), 0.0, 1, 60, 2))
 
 

@@ -24,6 +24,8 @@ FAR = 1e75
 EXTENDED = np.longdouble
 #: With more inputs than this, those that an equation does not use are left out of its derivatives.
 MANY_INPUTS = 100
+#: Numbers that are held at once where many equations are evaluated.
+VALUES_AT_ONCE = 1 << 20
 #: Names of the columns of a table with one column and no names.
 _UNNAMED = ("x0",)
 
@@ -145,6 +147,24 @@ def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 
     check_order(order)
     programs = kernels.compile_programs(expressions, sample.names)
     return np.asarray(kernels.derivatives(programs, sample.X, order, n_threads=n_threads))
+
+
+def values(expressions: Sequence[Expression], sample: Sample) -> FloatArray:
+    """Values at every sample, (n_expressions, n_samples): many in blocks; not finite outside a domain, and no warning.
+
+    Examples
+    --------
+    >>> values([parse("2*x0"), parse("log(x0)")], as_sample([1.0, -1.0]))
+    array([[ 2., -2.],
+           [ 0., nan]])
+    """
+    step = max(1, VALUES_AT_ONCE // max(1, sample.n_samples))
+    found = np.empty((len(expressions), sample.n_samples))
+    with np.errstate(all="ignore"):
+        for start in range(0, len(expressions), step):
+            programs = kernels.compile_programs(expressions[start : start + step], sample.names)
+            found[start : start + step] = kernels.derivatives(programs, sample.X)[:, 0]
+    return found
 
 
 def is_far(scales: FloatArray) -> bool:

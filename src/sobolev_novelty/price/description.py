@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import EXACT_NMSE, nmse
-from sobolev_novelty.price.likelihood import Replicates, few_rows_nats, least_squares, misfit_nats
+from sobolev_novelty.price.likelihood import few_rows_nats, misfit_nats
 from sobolev_novelty.price.noise import Noise, weights_of
 from sobolev_novelty.price.numbers import n_numbers, numbers_nats
 from sobolev_novelty.price.structure import form_nats, structure_nats
@@ -35,62 +36,42 @@ class Description:
         return replace(self, findings=nats)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """Rows that are to be described."""
+def rows_nats(rows: Rows, values: FloatArray, noise: Noise, heights: FloatArray | None = None) -> float:
+    """What the rows cost where an equation has these values, its numbers not counted.
 
-    X: FloatArray  # shape (n_samples, n_features)
-    y: FloatArray  # shape (n_samples,)
-    weights: FloatArray | None = None  # shape (n_samples,)
-    #: Standard deviation of the noise of a row of weight 1, where it is known: nothing is integrated out then.
-    level: float | None = None
-    replicates: Replicates | None = None
+    ``heights``: the shape of the noise, where it is not that of the values alone (:meth:`Noise.heights_at`).
+    """
+    if not np.isfinite(values).all():
+        return math.inf
+    w = rows.own_weights
+    h = noise.heights(values) if heights is None else heights
+    with np.errstate(all="ignore"):
+        if rows.level is not None:  # it is known: nothing is integrated out
+            return float(0.5 * w @ ((rows.y - values) / (rows.level * h)) ** 2 + np.sum(np.log(h)))
+        least = rows.rounding * float(np.mean(h**-2.0))
+        return misfit_nats((rows.y - values) / h, w, rows.replicates, least) + float(np.sum(np.log(h)))
 
-    def __post_init__(self) -> None:
-        if self.replicates is None:
-            object.__setattr__(self, "replicates", Replicates.of(self.X))
 
-    @property
-    def own_weights(self) -> FloatArray:
-        """Weights with mean 1."""
-        return np.ones_like(self.y) if self.weights is None else self.weights / self.weights.mean()
-
-    def rows_nats(self, values: FloatArray, noise: Noise, heights: FloatArray | None = None) -> float:
-        """What the rows cost where an equation has these values, its numbers not counted.
-
-        ``heights``: shape (n_samples,), the shape of the noise, where it is not that of the values alone.
-        """
-        assert self.replicates is not None
-        if not np.isfinite(values).all():
-            return math.inf
-        w = self.own_weights
-        h = noise.heights(values) if heights is None else heights
-        with np.errstate(all="ignore"):
-            if self.level is not None:
-                return float(0.5 * w @ ((self.y - values) / (self.level * h)) ** 2 + np.sum(np.log(h)))
-            least = least_squares(self.y, w) * float(np.mean(h**-2.0))
-            return misfit_nats((self.y - values) / h, w, self.replicates, least) + float(np.sum(np.log(h)))
-
-    def describe(
-        self,
-        expression: Expression,
-        values: FloatArray,
-        noise: Noise,
-        *,
-        complexity: int | None = None,
-        heights: FloatArray | None = None,
-    ) -> Description:
-        """The price of an equation with these values at the rows."""
-        assert self.replicates is not None
-        n, m = self.replicates.n_rows, self.replicates.n_distinct
-        h = noise.heights(values) if heights is None else heights
-        with np.errstate(all="ignore"):
-            few = few_rows_nats(n_numbers(expression), m, nmse(self.y, values, weights_of(h, self.own_weights)))
-        return Description(
-            structure_nats(expression, self.X.shape[1], complexity),
-            numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),
-            self.rows_nats(values, noise, h),
-        )
+def describe(
+    rows: Rows,
+    expression: Expression,
+    values: FloatArray,
+    noise: Noise,
+    *,
+    complexity: int | None = None,
+    heights: FloatArray | None = None,
+) -> Description:
+    """The price of an equation with these values at the rows."""
+    n = len(rows)
+    h = noise.heights(values) if heights is None else heights
+    with np.errstate(all="ignore"):
+        error = nmse(rows.y, values, weights_of(h, rows.own_weights))
+    few = few_rows_nats(n_numbers(expression), rows.replicates.n_distinct, error)
+    return Description(
+        structure_nats(expression, len(rows.names), complexity),
+        numbers_nats(expression, n) + few + (0.5 * math.log(n) if noise.is_found else 0.0),
+        rows_nats(rows, values, noise, h),
+    )
 
 
 def quick_nats(error: float, complexity: int, numbers: float, n_rows: int, n_inputs: int) -> float:

@@ -22,50 +22,10 @@ that they are. Both are nothing at a thousand rows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from sobolev_novelty.core.rows import Replicates
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import EXACT_NMSE
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Replicates:
-    """Which rows have equal inputs."""
-
-    group: npt.NDArray[np.intp]  # ndarray of int, shape (n_samples,): the number of its input for each row
-    n_distinct: int
-
-    @classmethod
-    def of(cls, X: FloatArray) -> Replicates:
-        """Those of a table, shape (n_samples, n_features).
-
-        >>> Replicates.of(np.array([[1.0], [2.0], [1.0]])).n_distinct
-        2
-        """
-        _, group = np.unique(X, axis=0, return_inverse=True)
-        group = group.reshape(-1)
-        return cls(group, int(group.max(initial=-1)) + 1)
-
-    @property
-    def n_rows(self) -> int:
-        """All rows."""
-        return len(self.group)
-
-    @property
-    def has_some(self) -> bool:
-        """Whether any input came twice."""
-        return self.n_distinct < self.n_rows
-
-    def split(self, r: FloatArray, w: FloatArray) -> tuple[float, float]:
-        """Pure error and lack of fit: P and A."""
-        if not self.has_some:
-            return 0.0, float(w @ r**2)
-        sizes = np.bincount(self.group, w, self.n_distinct)
-        means = np.bincount(self.group, w * r, self.n_distinct) / sizes
-        return float(w @ (r - means[self.group]) ** 2), float(sizes @ means**2)
 
 
 def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: float = 0.0) -> float:
@@ -73,6 +33,7 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
 
     ``least``: sum of squares that counts as nothing: what is left then is rounding.
 
+    >>> import numpy as np
     >>> r, alone = np.array([1.0, -1.0, 1.0, -1.0]), Replicates.of(np.arange(4.0)[:, None])
     >>> misfit_nats(np.sqrt(np.e) * r, np.ones(4), alone) - misfit_nats(r, np.ones(4), alone)
     2.0
@@ -96,8 +57,3 @@ def few_rows_nats(n_numbers: int, n_distinct: int, nmse: float) -> float:
     k = n_numbers + 1
     digits = -0.5 * math.log(min(max(nmse, EXACT_NMSE), 1.0))
     return k * (k + 1) / max(n_distinct - k - 1, 1) + digits * n_numbers**2 / n_distinct
-
-
-def least_squares(y: FloatArray, w: FloatArray) -> float:
-    """The sum of squares that is rounding: the share of the target's variance at which a fit is exact."""
-    return max(EXACT_NMSE * float(w @ (y - np.average(y, weights=w)) ** 2), math.ulp(0.0))

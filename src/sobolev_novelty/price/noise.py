@@ -16,8 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.kernels.evaluate import derivatives
 
 #: Kinds by name, with the power of the value that the standard deviation goes with; that of ``power`` is found.
 POWERS = {"constant": 0.0, "relative": 1.0, "counts": 0.5, "power": math.nan}
@@ -64,6 +67,30 @@ class Noise:
         if self.is_constant:
             return given
         return weights_of(self.heights(values), given)
+
+    def varies(self, rows: Rows) -> bool:
+        """Whether the weights of rows depend on the equation."""
+        return not self.is_constant or rows.x_sigma is not None
+
+    def heights_at(self, rows: Rows, expression: Expression, values: FloatArray) -> FloatArray:
+        """H at an equation with these values; errors of inputs count as far as its slopes carry them on.
+
+        That is the effective variance of Orear (1982).
+        """
+        h = self.heights(values)
+        if rows.x_sigma is None or rows.level is None:
+            return h
+        with np.errstate(all="ignore"):
+            slopes = derivatives([expression], rows.sample, order=1)[0, 1:]
+            carried = np.sum((slopes * rows.x_sigma[:, None]) ** 2, axis=0) / rows.level**2
+        w = 1.0 if rows.weights is None else rows.weights
+        return np.asarray(np.sqrt(h**2 + w * np.nan_to_num(carried, nan=0.0, posinf=0.0)))
+
+    def weighed(self, rows: Rows, expression: Expression, values: FloatArray) -> Rows:
+        """The rows with the weights of a fit near an equation; as they are given where its values are not finite."""
+        if not self.varies(rows) or not np.isfinite(values).all():
+            return rows
+        return rows.weighed(weights_of(self.heights_at(rows, expression, values), rows.weights))
 
     def sentence(self, level: float, target: str = "the target") -> str:
         """What the noise is, for a person.
@@ -113,6 +140,21 @@ def kinds_to_try(noise: str, y: FloatArray) -> tuple[str, ...]:
     if (y >= 0.0).all() and np.array_equal(y, np.rint(y)):
         found.append("counts")
     return tuple(found)
+
+
+def found_power(y: FloatArray, values: FloatArray) -> float:
+    """The power of the value that the size of the residuals goes with, to a tenth, from a straight line in logarithms.
+
+    >>> f = np.geomspace(1.0, 100.0, 60)
+    >>> found_power(f + np.sqrt(f) * np.cos(9.0 * np.arange(60)), f)
+    0.5
+    """
+    with np.errstate(all="ignore"):
+        size, scale = np.log(np.abs(y - values)), np.log(np.abs(values))
+    used = np.isfinite(size) & np.isfinite(scale)
+    if used.sum() < 3 or not np.ptp(scale[used]) > 0.0:
+        return 0.0
+    return round(float(np.clip(np.polyfit(scale[used], size[used], 1)[0], 0.0, 2.0)), 1)
 
 
 def known_shape(noise: str, y: FloatArray) -> Noise:

@@ -15,6 +15,7 @@ import pytest
 
 import sobolev_novelty as sn
 from llm_server import Handler, chat_server, saying
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.igsr.additive import Additive, Parts
 from sobolev_novelty.engines.igsr.engine import IGSR
@@ -97,7 +98,7 @@ def errors(columns: np.ndarray, y: np.ndarray, n: int) -> float:
 
 
 def pool() -> tuple[Parts, Additive]:
-    parts = Parts.of(Problem(SAMPLE, Y), np.random.default_rng(1))
+    parts = Parts.of(Problem(Rows(SAMPLE, Y)), np.random.default_rng(1))
     return parts, parts.additive([parse(t) for t in ("x0*x1", "sin(x2)", "x0", "cos(x1)", "log(x0 - 1)", "x0 - x0")])
 
 
@@ -116,7 +117,7 @@ def test_influence_is_what_separate_fits_say() -> None:
 def test_a_pole_is_not_a_term_and_an_outlier_of_an_input_is_one() -> None:
     x = np.linspace(-1.0, 1.0, 100) + 1e-4
     sample = Sample(np.stack([x, np.where(np.arange(100) == 50, 1000.0, x)]), ("x0", "x1"))
-    parts = Parts.of(Problem(sample, x**2), np.random.default_rng(0))
+    parts = Parts.of(Problem(Rows(sample, x**2)), np.random.default_rng(0))
     terms = [parse("1/(x0 - 0.0103)"), parse("x0"), parse("x1")]
     assert [str(term) for term in parts.additive(terms).terms] == ["x0", "x1"]
     assert {str(term) for term in parts.ranked([], [[term] for term in terms])} == {"x0", "x1"}
@@ -271,7 +272,7 @@ def test_where_nothing_is_low_the_prompt_is_that_of_the_plain_engine() -> None:
 
 
 def test_the_words_are_those_of_the_plug_in_verb() -> None:
-    parts = Parts.of(Problem(SAMPLE, Y), np.random.default_rng(0))
+    parts = Parts.of(Problem(Rows(SAMPLE, Y)), np.random.default_rng(0))
     terms = (parse("x0"), parse("exp(0.3*x0)"))
     parent = Parent(terms, parse("x0 + exp(0.3*x0) + 1"), SAMPLE, parts.additive(terms), SobolevGuidance())
     assert FEEDBACK["novelty"](parent) == feedback(parse("x0 + exp(0.3*x0) + 1"), SAMPLE) != ""
@@ -309,7 +310,7 @@ def test_an_empty_parent_gets_no_feedback() -> None:
 
 
 def test_influence_names_what_hardly_matters_and_pairs_that_stand_in_for_each_other() -> None:
-    parts = Parts.of(Problem(SAMPLE, np.exp(X[:, 0]) + X[:, 1]), np.random.default_rng(0))
+    parts = Parts.of(Problem(Rows(SAMPLE, np.exp(X[:, 0]) + X[:, 1])), np.random.default_rng(0))
     terms = tuple(parse(t) for t in ("x0**3", "exp(0.8*x0)", "x1", "cos(x2)"))
     words = FEEDBACK["influence"](Parent(terms, None, SAMPLE, parts.additive(terms), SobolevGuidance()))
     little, rest = words.split("In these pairs either term can stand in for the other")

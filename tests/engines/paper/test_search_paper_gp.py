@@ -11,6 +11,7 @@ import sobolev_novelty as sn
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import TAU_ID
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.engines.paper.gp import N_EXTENDED, N_RANKED, N_STRUCTURAL, STRUCTURES, PaperGP, PaperState
 from sobolev_novelty.kernels.evaluate import evaluate
@@ -21,7 +22,7 @@ from sobolev_novelty.search.propose.screening import lowest_novelties, screened,
 
 X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
 OPERATORS = ("add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos")
-PROBLEM = Problem(as_sample(X), evaluate(parse("sin(x0)*x1 + x0/(1 + x1*x1*exp(x0))"), X), operators=OPERATORS)
+PROBLEM = Problem(Rows(as_sample(X), evaluate(parse("sin(x0)*x1 + x0/(1 + x1*x1*exp(x0))"), X)), operators=OPERATORS)
 GUIDANCE = SobolevGuidance()
 
 
@@ -38,7 +39,7 @@ def evolved(engine: PaperGP, n_generations: int = 3) -> PaperState:
 def test_nothing_is_done_to_a_candidate_but_one_fit() -> None:
     y = 2.0 * X[:, 0]
     assert PaperGP.as_found
-    problem = Problem(as_sample(X), y, operators=OPERATORS, guesses=(parse("x0 + x1 + 1"),))
+    problem = Problem(Rows(as_sample(X), y), operators=OPERATORS, guesses=(parse("x0 + x1 + 1"),))
     best = run(problem, PaperGP(population_size=4), Budget(max_evaluations=2), np.random.default_rng(0)).best
     assert best is not None
     assert best.complexity > 3  # the terms that vanish are still there
@@ -89,7 +90,7 @@ def test_structural_proposals_are_bounded_and_made_of_allowed_operators() -> Non
 def test_extensions_add_the_term_that_explains_the_residual_and_the_one_that_is_novel() -> None:
     engine = PaperGP(population_size=5, n_offspring=5, guidance=GUIDANCE)
     y = X[:, 0] + np.sin(3.0 * X[:, 1])
-    state = engine.start(Problem(as_sample(X), y, operators=OPERATORS), np.random.default_rng(0))
+    state = engine.start(Problem(Rows(as_sample(X), y), operators=OPERATORS), np.random.default_rng(0))
     form = parse("x0")
     others = [parse("sin(3*x1)"), parse("x0*x0"), parse("exp(x1)")]
     population = [form, *others]

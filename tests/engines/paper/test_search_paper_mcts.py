@@ -8,6 +8,7 @@ import pytest
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import TAU_ID
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.engines.paper.mcts import Node, PaperMCTS, PaperTree
 from sobolev_novelty.language.parsing import parse
@@ -18,7 +19,9 @@ from sobolev_novelty.search.propose.screening import lowest_novelties, summands
 
 X = np.random.default_rng(3).uniform(0.5, 3.0, (150, 2))
 OPERATORS = ("add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos")
-PROBLEM = Problem(as_sample(X), np.sin(X[:, 0]) * X[:, 1] + X[:, 0] ** 2.2, operators=OPERATORS, max_complexity=20)
+PROBLEM = Problem(
+    Rows(as_sample(X), np.sin(X[:, 0]) * X[:, 1] + X[:, 0] ** 2.2), operators=OPERATORS, max_complexity=20
+)
 TWINS, NOVEL = parse("x0 + sin(0.1*x0)"), parse("x0 + cos(5*x1)")
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from needs_torch import one_thread, tiny, torch  # noqa: F401
 from sobolev_novelty import SymbolicRegressor
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.transformer import pretrained
 from sobolev_novelty.engines.transformer.checkpoint import load_model, main, read_weights, write_weights
@@ -82,7 +83,7 @@ def test_the_signal_changes_nothing(untrained: str) -> None:
 
 def test_of_more_than_ten_inputs_the_best_ten_are_read(untrained: str) -> None:
     wide = np.random.default_rng(1).normal(size=(300, 15))
-    problem = Problem(Sample(wide.T.copy(), tuple(f"x{k}" for k in range(15))), wide[:, 13] + 2.0 * wide[:, 11])
+    problem = Problem(Rows(Sample(wide.T.copy(), tuple(f"x{k}" for k in range(15))), wide[:, 13] + 2.0 * wide[:, 11]))
     engine = small(untrained)
     state = engine.start(problem, np.random.default_rng(0))
     assert len(state.columns) == 10
@@ -94,14 +95,14 @@ def test_of_more_than_ten_inputs_the_best_ten_are_read(untrained: str) -> None:
 def test_a_bag_has_200_rows_of_ordinary_size() -> None:
     table = np.stack([np.linspace(1.0, 2.0, 500) * 1e8, np.linspace(0.0, 1e-40, 500)])
     weights = np.where(np.arange(500) < 250, 0.0, 1.0)
-    problem = Problem(Sample(table, ("x0", "x1")), 1e200 * table[0], weights=weights)
+    problem = Problem(Rows(Sample(table, ("x0", "x1")), 1e200 * table[0], weights))
     bag, target = _bag(problem, np.array([0, 1]), np.random.default_rng(0))
     assert bag.shape == (1, BAG_ROWS, 10)
     assert torch.isfinite(bag).all()
     assert torch.isfinite(target).all()
     assert not bag[..., 2:].any()
     assert float(bag[0, :, 0].min()) >= 1.4  # rows without weight are not read
-    few = Problem(Sample(table[:, :7], ("x0", "x1")), table[0, :7])
+    few = Problem(Rows(Sample(table[:, :7], ("x0", "x1")), table[0, :7]))
     assert len(np.unique(_bag(few, np.array([0, 1]), np.random.default_rng(0))[0][0, :, 0])) == 7
     np.testing.assert_array_equal(_ordinary(X[:, 0]), X[:, 0])
 
@@ -217,7 +218,7 @@ def test_its_fits_start_another_engine(tmp_path: Path) -> None:
 
 @packaged
 def test_the_same_seed_gives_the_same_front_with_the_packaged_network() -> None:
-    problem = Problem(Sample(X.T.copy(), ("x0", "x1", "x2")), np.log(X[:, 0]) * X[:, 1] - X[:, 2] ** 2 / X[:, 0])
+    problem = Problem(Rows(Sample(X.T.copy(), ("x0", "x1", "x2")), np.log(X[:, 0]) * X[:, 1] - X[:, 2] ** 2 / X[:, 0]))
     fronts = [
         run(problem, Transformer(n_samples=64), Budget(max_evaluations=100), np.random.default_rng(3)).front
         for _ in range(2)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from needs_torch import one_thread  # noqa: F401
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.transformer.skeletons import is_new, started_forms
 from sobolev_novelty.language.parsing import parse
@@ -14,7 +15,7 @@ from sobolev_novelty.search.contract.engine import Problem
 pytestmark = pytest.mark.torch
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (2, 40))
-PROBLEM = Problem(Sample(X, ("x0", "x1")), X[0])
+PROBLEM = Problem(Rows(Sample(X, ("x0", "x1")), X[0]))
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_without_inner_constants_there_is_one_form_without_and_one_with_an_offse
 
 
 def test_forms_that_a_problem_does_not_allow_are_left_out() -> None:
-    few = Problem(PROBLEM.sample, PROBLEM.y, operators=("add", "mul"), max_complexity=5)
+    few = Problem(Rows(PROBLEM.sample, PROBLEM.y), operators=("add", "mul"), max_complexity=5)
     skeletons = [parse(text) for text in ("sin(x0)", "x0*x0*x1*x1", "square(x0)")]
     forms = [str(form) for form in started_forms(skeletons, few, 1, np.random.default_rng(0))]
     assert forms == ["x0*x0"]

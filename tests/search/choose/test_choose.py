@@ -11,17 +11,18 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.score import merged_rows
 from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
-from sobolev_novelty.kernels.evaluate import evaluate
+from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.price.noise import Noise
-from sobolev_novelty.search.choose.choice import Choice, Chooser, by_rule
+from sobolev_novelty.search.choose.choice import Choice, by_rule
+from sobolev_novelty.search.choose.chooser import Chooser
 from sobolev_novelty.search.choose.criteria import findings
 from sobolev_novelty.search.choose.held_out import cross_validated
 from sobolev_novelty.search.choose.plain import plain_equations
 from sobolev_novelty.search.choose.rivals import rivals
-from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.contract.engine import Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
@@ -42,7 +43,7 @@ def choice_of(
     names = options.pop("names", tuple(f"x{k}" for k in range(X.shape[1])))
     noise = options.pop("noise", "auto")
     X, y, weights = merged_rows(X, y, weights)
-    rows = Rows(X, y, weights, names).ordered  # type: ignore[arg-type]
+    rows = Rows.of(X, y, weights, names).ordered  # type: ignore[arg-type]
     chooser = Chooser(rows, lambda e: True, lambda e: e.complexity, is_fitted=False, **options)  # type: ignore[arg-type]
     return chooser.choice([parse(text) for text in texts], str(noise))
 
@@ -95,9 +96,8 @@ def test_units_and_a_shift_of_the_target_keep_a_clear_leader(factor: float, shif
     assert before.priced[1].nats - before.chosen.nats > 0.0
     texts = tuple(f"{factor}*({text}) + {shift}" if shift else f"{factor}*({text})" for text in TEXTS)
     after = choice_of(texts, X, factor * Y + shift)
-    values = evaluate(after.chosen.expression, after.rows.sample) if False else after.chosen.values
-    expected = factor * before.rows.values([before.chosen.expression], np.ascontiguousarray(after.rows.X.T))[0] + shift
-    np.testing.assert_allclose(values, expected, rtol=0.02, atol=0.05 * factor)
+    expected = factor * values([before.chosen.expression], after.rows.sample)[0] + shift
+    np.testing.assert_allclose(after.chosen.values, expected, rtol=0.02, atol=0.05 * factor)
 
 
 def test_an_idle_column_more_keeps_a_clear_leader():
@@ -178,7 +178,7 @@ def test_no_row_of_the_table_is_shorter_and_fits_better_than_the_chosen_one():
 
 
 def rows_of(X: np.ndarray, y: np.ndarray) -> Rows:
-    return Rows(X, y, None, tuple(f"x{k}" for k in range(X.shape[1]))).ordered
+    return Rows.of(X, y).ordered
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_a_pole_is_found_where_no_row_shows_it(text: str, kinds: list[str]):
     X[:, 1] = np.maximum(0.2 - line, 0.05) if "x1 - " in text else X[:, 1]
     rows = rows_of(X, line)
     e = parse(text)
-    assert [f.kind for f in findings(e, rows.values([e])[0], rows)] == kinds
+    assert [f.kind for f in findings(e, values([e], rows.sample)[0], rows)] == kinds
 
 
 def test_waves_on_levels_are_found_and_a_logistic_is_not():
@@ -203,18 +203,18 @@ def test_waves_on_levels_are_found_and_a_logistic_is_not():
     rows = rows_of(doses, doses[:, 0])
     for text, kinds in (("cos(x0)", ["wave"]), ("1/(1 + (x0/5)**4)", [])):
         e = parse(text)
-        assert [f.kind for f in findings(e, rows.values([e])[0], rows)] == kinds
+        assert [f.kind for f in findings(e, values([e], rows.sample)[0], rows)] == kinds
 
 
 def test_a_finding_says_what_it_costs_and_why():
     x = np.linspace(0.0, 1.0, 30)[:, None]
     rows = rows_of(x, x[:, 0])
     e = parse("sqrt(x0 - 0.0001)")
-    (finding,) = findings(parse("1/(x0 - 0.5001)**2"), rows.values([parse("1/(x0 - 0.5001)**2")])[0], rows)
+    (finding,) = findings(parse("1/(x0 - 0.5001)**2"), values([parse("1/(x0 - 0.5001)**2")], rows.sample)[0], rows)
     assert 0.0 < finding.nats < 4.0  # rows on both sides
-    (hidden,) = findings(parse("sqrt(1.02 - x0)"), rows.values([parse("sqrt(1.02 - x0)")])[0], rows)
+    (hidden,) = findings(parse("sqrt(1.02 - x0)"), values([parse("sqrt(1.02 - x0)")], rows.sample)[0], rows)
     assert hidden.nats >= 4.0 and "no row there" in hidden.sentence
-    assert findings(e, rows.values([e])[0], rows) == ()  # it has no values at the rows: they say so themselves
+    assert findings(e, values([e], rows.sample)[0], rows) == ()  # it has no values at the rows: they say so themselves
 
 
 # --- the reason, rivals, storage
@@ -275,9 +275,9 @@ def test_what_is_said_of_the_noise_is_checked(options: dict[str, object], words:
 
 def test_errors_of_inputs_count_as_far_as_the_slope_carries_them():
     x = np.linspace(1.0, 5.0, 50)
-    rows = Rows(x[:, None], x**2, None, ("x0",), level=0.1, x_sigma=np.array([0.2]))
+    rows = Rows.of(x[:, None], x**2, level=0.1, x_sigma=np.array([0.2]))
     e = parse("x0**2")
-    h = rows.heights(e, rows.values([e])[0], Noise())
+    h = Noise().heights_at(rows, e, x**2)
     np.testing.assert_allclose(0.1 * h, np.sqrt(0.1**2 + (2.0 * x * 0.2) ** 2))
 
 
@@ -303,7 +303,7 @@ def test_the_constant_and_lines_in_selected_columns_are_candidates():
     y = 2.0 * X[:, 0] - X[:, 1] + 0.5
     model = fitted("sin(x0)", y=y)
     np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
-    rows = Rows(X, Y, None, NAMES)
+    rows = Rows.of(X, Y)
     assert [e.variables for e in plain_equations(rows, 4, ("add", "mul"))] == [()]
     assert [e.variables for e in plain_equations(rows, 60, ("mul",))] == [()]
 
@@ -355,7 +355,7 @@ def test_reports_and_intervals_take_any_rows():
 def test_cross_validation_is_a_function_of_the_data_alone():
     order = np.random.default_rng(1).permutation(200)
     expressions = [parse("3*x0"), parse("3*x0 + sin(3*x1)")]
-    before, after = (cross_validated(expressions, Rows(X[o], Y[o], None, NAMES)) for o in (np.arange(200), order))
+    before, after = (cross_validated(expressions, Rows.of(X[o], Y[o])) for o in (np.arange(200), order))
     np.testing.assert_array_equal(before[0], after[0])
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
@@ -24,8 +25,8 @@ def table(law: str, noise: float, *, n: int = 500, seed: int = 0) -> tuple[Float
 
 def simplified(law: str, form: str, noise: float, seed: int = 0) -> sn.Expression:
     X, y = table(law, noise, seed=seed)
-    fitted, _ = polished(sn.parse(form), X, y, None, NAMES)
-    return with_simple_constants(fitted, X, y, None, NAMES)
+    fitted, _ = polished(sn.parse(form), Rows.of(X, y))
+    return with_simple_constants(fitted, Rows.of(X, y))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_a_constant_that_is_known_well_and_is_not_simple_stays() -> None:
 def test_exact_data_leave_an_equation_as_it_is() -> None:
     X, y = table("1.0037*x0 + 2", 0.0)
     law = sn.parse("1.0037*x0 + 2")
-    assert with_simple_constants(law, X, y, None, NAMES) == law
+    assert with_simple_constants(law, Rows.of(X, y)) == law
 
 
 def test_a_term_that_may_be_zero_goes() -> None:
@@ -74,13 +75,13 @@ def test_rows_of_weight_zero_do_not_count() -> None:
     X, y = table("x0*x1", 0.02)
     weights = np.where(np.arange(len(y)) < 400, 1.0, 0.0)
     spoilt = np.where(weights > 0.0, y, 1e3)
-    assert str(with_simple_constants(sn.parse("1.001*(x0*x1)"), X, spoilt, weights, NAMES)) == "x0*x1"
+    assert str(with_simple_constants(sn.parse("1.001*(x0*x1)"), Rows.of(X, spoilt, weights))) == "x0*x1"
 
 
 def test_when_the_time_is_over_nothing_changes() -> None:
     X, y = table("x0*x1", 0.02)
     law = sn.parse("1.001*(x0*x1)")
-    assert with_simple_constants(law, X, y, None, NAMES, deadline=Deadline(0.0)) == law
+    assert with_simple_constants(law, Rows.of(X, y), deadline=Deadline(0.0)) == law
 
 
 def test_simple_numbers_cost_no_accuracy() -> None:
@@ -91,8 +92,8 @@ def test_simple_numbers_cost_no_accuracy() -> None:
         a, b, c = rng.normal(0.0, 2.0, 3)
         law = f"{a}*x0 + {b}*exp(-x1) + {c}*x0*x1"
         X, y = table(law, 0.1, n=200, seed=seed)
-        fitted, _ = polished(sn.parse(law), X, y, None, NAMES)
-        simple = with_simple_constants(fitted, X, y, None, NAMES)
+        fitted, _ = polished(sn.parse(law), Rows.of(X, y))
+        simple = with_simple_constants(fitted, Rows.of(X, y))
         sample = Sample(np.ascontiguousarray(table(law, 0.0, n=400, seed=1000 + seed)[0].T), NAMES)
         truth = evaluate(sn.parse(law), sample)
         errors = [np.mean((evaluate(e, sample) - truth) ** 2) for e in (fitted, simple)]
@@ -129,14 +130,14 @@ def test_two_constants_that_resemble_each_other_become_simple_together(seed: int
     X = np.stack([rng.uniform(0.5, 1.5, 300), rng.uniform(-1.0, 1.0, 300)], axis=1)
     y = 10.0 * X[:, 1] + 10.0 / 3.0 * (X[:, 0] - X[:, 0] ** 3)
     y += rng.normal(0.0, 0.1 * np.std(y), 300)
-    fitted, _ = polished(sn.parse("10*x1 - 3.3*x0**3 + 3.3*x0"), X, y, None, NAMES[:2])
-    found = with_simple_constants(fitted, X, y, None, NAMES[:2])
+    fitted, _ = polished(sn.parse("10*x1 - 3.3*x0**3 + 3.3*x0"), Rows.of(X, y))
+    found = with_simple_constants(fitted, Rows.of(X, y))
     assert sorted(abs(c) for c in found.constants if abs(c) > 3.0) == pytest.approx([10 / 3, 10 / 3, 10.0], rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_decimals_that_people_choose_are_simple_where_the_rows_are_certain(seed: int) -> None:
     X, y = table("x1 - 0.05*x0**2", 0.01, n=400, seed=seed)
-    fitted, _ = polished(sn.parse("x1 - 0.0502*x0**2"), X, y, None, NAMES)
-    found = with_simple_constants(fitted, X, y, None, NAMES)
+    fitted, _ = polished(sn.parse("x1 - 0.0502*x0**2"), Rows.of(X, y))
+    found = with_simple_constants(fitted, Rows.of(X, y))
     assert 0.05 in [round(abs(c), 14) for c in found.constants]

@@ -11,8 +11,8 @@ from hypothesis import given, strategies as st
 from algebra_cases import POSITIVE, values
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.contract.engine import Problem
 from sobolev_novelty.search.fit.fits import SNAP_DISTANCE, Fitted, Fitter, clean_up, relative_loss, simple_number
 from sobolev_novelty.search.fit.forms import Form, split_form
 
@@ -20,7 +20,7 @@ RNG = np.random.default_rng(4)
 
 
 def _fitter(y: np.ndarray, weights: np.ndarray | None = None) -> Fitter:
-    return Fitter.of(Problem(POSITIVE, y, weights))
+    return Fitter(Rows(POSITIVE, y, weights))
 
 
 def _form(*terms: str) -> Form:
@@ -57,19 +57,19 @@ def test_a_form_outside_its_domain_has_infinite_error_and_an_empty_batch_no_fits
     (fitted,) = fitter.fit([_form("log(x0 - 100)")])
     assert fitted.nmse == math.inf
     assert fitter.fit([]) == []
-    assert relative_loss(math.nan, fitter.total) == math.inf
+    assert relative_loss(math.nan, fitter.rows.total) == math.inf
 
 
 def test_a_constant_target_is_explained_by_itself_only() -> None:
     fitter = _fitter(np.full(POSITIVE.n_samples, 2.0))
-    assert relative_loss(0.0, fitter.total) == 0.0
-    assert relative_loss(1e-9, fitter.total) == math.inf
+    assert relative_loss(0.0, fitter.rows.total) == 0.0
+    assert relative_loss(1e-9, fitter.rows.total) == math.inf
 
 
 def test_given_coefficients_are_judged_as_they_are() -> None:
     y = values(parse("2*x0"))
     fitter = _fitter(y)
-    fitted = Fitted((parse("x0"),), np.array([5.0]), 0.0, True)
+    fitted = Fitted((parse("x0"),), np.array([5.0]), 0.0, 0.0, True)
     assert fitter.with_coefficients(fitted, np.array([2.0])).nmse == 0.0
     wrong = fitter.with_coefficients(fitted, np.array([1.0])).nmse
     np.testing.assert_allclose(wrong, np.sum((y / 2.0) ** 2) / np.sum((y - y.mean()) ** 2))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.engines.genetic import Genetic
 from sobolev_novelty.errors import ParameterError
@@ -53,7 +54,9 @@ def test_an_exact_law_ends_all_islands() -> None:
 
 
 def test_islands_deal_out_the_structural_forms() -> None:
-    problem = Problem(as_sample(X[:60, :2]), np.sqrt(X[:60, 0] + X[:60, 1] ** 3), operators=("add", "mul", "sqrt"))
+    problem = Problem(
+        Rows(as_sample(X[:60, :2]), np.sqrt(X[:60, 0] + X[:60, 1] ** 3)), operators=("add", "mul", "sqrt")
+    )
 
     def forms(island: Island) -> set[str]:
         part = replace(problem, island=island)
@@ -65,7 +68,7 @@ def test_islands_deal_out_the_structural_forms() -> None:
 
 
 def test_islands_look_at_the_same_rows() -> None:
-    problem = Problem(as_sample(X), HARD)
+    problem = Problem(Rows(as_sample(X), HARD))
     states = [
         Genetic().start(replace(problem, island=Island(k, 2, seed=7)), np.random.default_rng(k)) for k in range(2)
     ]

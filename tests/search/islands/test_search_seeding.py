@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import MissingExtraError, ParameterError
@@ -18,7 +19,7 @@ from sobolev_novelty.search.loop.loop import N_CONTENDERS, N_LEADERS, Budget, Se
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (2, 80))
-PROBLEM = Problem(Sample(X, ("x0", "x1")), np.sin(X[0]) * X[1] + 0.3 * X[0] ** 2)
+PROBLEM = Problem(Rows(Sample(X, ("x0", "x1")), np.sin(X[0]) * X[1] + 0.3 * X[0] ** 2))
 
 
 def progress(n_evaluations: int, total: int | None, error: float = 0.1) -> SearchProgress:
@@ -134,7 +135,7 @@ class Listener(Engine[State]):
 
 def test_an_engine_observes_the_guesses_with_its_first_round() -> None:
     engine = Listener()
-    guessed = Problem(PROBLEM.sample, PROBLEM.y, guesses=(parse("sin(x0)*x1"),))
+    guessed = Problem(Rows(PROBLEM.sample, PROBLEM.y), guesses=(parse("sin(x0)*x1"),))
     result = run(guessed, engine, Budget(max_evaluations=50, stop_when_exact=False), np.random.default_rng(0))
     assert engine.heard == [[str(guessed.guesses[0]), "x0*x1"], ["x0*x1"]]
     assert str(result.stop) == "The engine has nothing more to propose."

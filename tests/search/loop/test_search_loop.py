@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.core.score import base_score, nmse
 from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.contract.engine import Candidate, Engine, MoreRows, Problem, SobolevGuidance, State
+from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.fit.fits import simple_number
 from sobolev_novelty.search.loop.front import ParetoFront, select, undominated
 from sobolev_novelty.search.loop.loop import Budget, SearchProgress, SearchResult, run
@@ -94,7 +95,7 @@ class Slow(Engine[Waiting]):
 
 
 def search(y: np.ndarray, *rounds: tuple[str, ...], budget: Budget | None = None, **options: object) -> SearchResult:
-    problem = Problem(SAMPLE, y, **options)  # type: ignore[arg-type]
+    problem = Problem(Rows(SAMPLE, y), **options)  # type: ignore[arg-type]
     return run(problem, Scripted(rounds), budget or Budget(max_evaluations=1000), np.random.default_rng(0))
 
 
@@ -162,7 +163,7 @@ def test_an_exhausted_engine_ends_the_search() -> None:
 
 
 def test_an_interrupt_keeps_the_best_so_far() -> None:
-    problem = Problem(Sample(X, ("x0", "interrupt")), X[0] * 2.0 + X[1] ** 3)
+    problem = Problem(Rows(Sample(X, ("x0", "interrupt")), X[0] * 2.0 + X[1] ** 3))
     result = run(problem, Scripted((("x0",), ("interrupt",))), Budget(max_evaluations=50), np.random.default_rng(0))
     assert result.is_interrupted
     assert len(result.front) >= 2
@@ -172,7 +173,7 @@ def test_an_interrupt_keeps_the_best_so_far() -> None:
 def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted(is_listing: bool) -> None:
     begin = time.monotonic()
     engine = Slow(0.5, is_listing)
-    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=2.0), np.random.default_rng(0))
+    result = run(Problem(Rows(SAMPLE, X[0] ** X[1])), engine, Budget(seconds=2.0), np.random.default_rng(0))
     assert time.monotonic() - begin < 2.6
     assert str(result.stop) == "The budget of 2 seconds is spent."
     assert 3 <= result.n_evaluations <= 4  # the constant, and an answer every half second while there is time
@@ -181,7 +182,7 @@ def test_a_slow_engine_keeps_to_the_time_budget_and_what_came_in_time_is_fitted(
 def test_an_engine_that_would_wait_too_long_can_ask_how_much_time_is_left() -> None:
     begin = time.monotonic()
     engine = Slow(20.0, is_considerate=True)
-    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(seconds=1.0), np.random.default_rng(0))
+    result = run(Problem(Rows(SAMPLE, X[0] ** X[1])), engine, Budget(seconds=1.0), np.random.default_rng(0))
     assert time.monotonic() - begin < 1.0
     assert str(result.stop) == "The engine has nothing more to propose."
     assert result.best is not None
@@ -189,12 +190,12 @@ def test_an_engine_that_would_wait_too_long_can_ask_how_much_time_is_left() -> N
 
 def test_without_a_time_budget_a_slow_engine_is_waited_for() -> None:
     engine = Slow(0.01, is_considerate=True)
-    result = run(Problem(SAMPLE, X[0] ** X[1]), engine, Budget(max_evaluations=6), np.random.default_rng(0))
+    result = run(Problem(Rows(SAMPLE, X[0] ** X[1])), engine, Budget(max_evaluations=6), np.random.default_rng(0))
     assert result.n_evaluations == 6
 
 
 def test_where_the_time_is_over_before_the_engine_starts_the_guesses_are_fitted() -> None:
-    problem = Problem(SAMPLE, X[0] ** 2, guesses=(parse("x0*x0"),))
+    problem = Problem(Rows(SAMPLE, X[0] ** 2), guesses=(parse("x0*x0"),))
     result = run(problem, Slow(20.0), Budget(seconds=1e-9), np.random.default_rng(0))
     assert result.best is not None and result.best.nmse < 1e-20
     assert result.seconds < 5.0
@@ -207,7 +208,7 @@ def test_a_callback_sees_progress_and_may_stop() -> None:
         seen.append(progress)
         return True
 
-    problem = Problem(SAMPLE, X[0] ** X[1])
+    problem = Problem(Rows(SAMPLE, X[0] ** X[1]))
     engine = Scripted((("x0",), ("x1",)))
     result = run(problem, engine, Budget(max_evaluations=50), np.random.default_rng(0), callbacks=[stop])
     assert str(result.stop) == "A callback ended the search."
@@ -285,7 +286,7 @@ def test_trials_are_fitted_before_the_next_round_and_counted() -> None:
     def after_round(progress: SearchProgress) -> None:
         n_seen.append(len(states[0].seen))
 
-    problem, budget = Problem(SAMPLE, np.log(X[0]) * X[1]), Budget(max_evaluations=100)
+    problem, budget = Problem(Rows(SAMPLE, np.log(X[0]) * X[1])), Budget(max_evaluations=100)
     result = run(problem, Watched(), budget, np.random.default_rng(0), callbacks=[after_round])
     assert n_seen == [2, 4, 6]
     assert result.n_evaluations == 7  # the constant as well
@@ -293,7 +294,7 @@ def test_trials_are_fitted_before_the_next_round_and_counted() -> None:
 
 def test_an_engine_may_ask_that_candidates_stay_as_they_were_found() -> None:
     y, guess = 2.0 * X[0], parse("x0 + x1 + x0*x1 + 1")
-    problem, budget = Problem(SAMPLE, y, guesses=(guess,)), Budget(max_evaluations=2)
+    problem, budget = Problem(Rows(SAMPLE, y), guesses=(guess,)), Budget(max_evaluations=2)
     cleaned = run(problem, Scripted(), budget, np.random.default_rng(0)).best
     found = run(problem, Doubtful(), budget, np.random.default_rng(0)).best
     assert cleaned is not None and found is not None
@@ -309,7 +310,9 @@ def test_a_budget_in_processor_seconds_does_not_count_what_is_slept() -> None:
         return False
 
     budget = Budget(seconds=0.6, clock="processor")
-    result = run(Problem(SAMPLE, X[0] ** X[1]), Scripted(rounds), budget, np.random.default_rng(0), callbacks=(wait,))
+    result = run(
+        Problem(Rows(SAMPLE, X[0] ** X[1])), Scripted(rounds), budget, np.random.default_rng(0), callbacks=(wait,)
+    )
     assert str(result.stop) == "The engine has nothing more to propose."
     assert result.seconds > 1.0
     with pytest.raises(ParameterError, match="'clock' must be 'wall' or 'processor'"):
@@ -335,7 +338,7 @@ def test_a_form_whose_numbers_overflow_is_a_failed_candidate_and_the_search_goes
     x = np.linspace(1.0, 2.0, 40)
     sample = Sample(np.stack([x, x**2]), ("x0", "x1"))
     guesses = (parse("x0*(1e-300*x1 + 1e300*x0)"), parse("x0*x1"))
-    problem = Problem(sample, 3.0 * x**3, guesses=guesses)
+    problem = Problem(Rows(sample, 3.0 * x**3), guesses=guesses)
     result = run(problem, MCTS(), Budget(max_evaluations=50), np.random.default_rng(0))
     assert result.best is not None
     assert result.best.nmse < 1e-20
@@ -375,8 +378,8 @@ def test_the_second_half_goes_on_with_more_rows() -> None:
     X = rng.uniform(1.0, 2.0, (2, 600))
     y = X[0] + rng.normal(0.0, 0.1, 600)
     few = Sample(np.ascontiguousarray(X[:, :100]), SAMPLE.names)
-    more = MoreRows(Sample(X, SAMPLE.names), y)
-    problem = Problem(few, y[:100], guesses=(parse("x0"),), more=more)
+    more = Rows(Sample(X, SAMPLE.names), y)
+    problem = Problem(Rows(few, y[:100]), guesses=(parse("x0"),), more=more)
     result = run(problem, Follower(), Budget(max_evaluations=40), rng)
     assert result.state.problem.sample.n_samples == 600
     assert result.n_evaluations == 40
@@ -387,9 +390,9 @@ def test_the_second_half_goes_on_with_more_rows() -> None:
 
 
 def test_an_exact_fit_needs_no_more_rows() -> None:
-    more = MoreRows(SAMPLE, X[0] * X[1])
+    more = Rows(SAMPLE, X[0] * X[1])
     few = SAMPLE.rows(np.arange(40))
-    problem = Problem(few, X[0, :40] * X[1, :40], guesses=(parse("x0*x1"),), more=more)
+    problem = Problem(Rows(few, X[0, :40] * X[1, :40]), guesses=(parse("x0*x1"),), more=more)
     result = run(problem, Follower(), Budget(max_evaluations=40, stop_when_exact=False), np.random.default_rng(0))
     assert result.state.problem.sample.n_samples == 40
 
@@ -397,7 +400,7 @@ def test_an_exact_fit_needs_no_more_rows() -> None:
 def test_an_engine_that_cannot_go_on_keeps_its_rows() -> None:
     y = X[0] + np.random.default_rng(1).normal(0.0, 0.2, 80)
     few = SAMPLE.rows(np.arange(40))
-    problem = Problem(few, y[:40], guesses=(parse("x0"),), more=MoreRows(SAMPLE, y))
+    problem = Problem(Rows(few, y[:40]), guesses=(parse("x0"),), more=Rows(SAMPLE, y))
     result = run(problem, MCTS(), Budget(max_evaluations=300), np.random.default_rng(0))
     for candidate in result.front:
         assert candidate.nmse == pytest.approx(nmse(y[:40], evaluate(candidate.expression, few)))
@@ -408,8 +411,8 @@ def test_where_the_budget_ends_on_the_way_to_more_rows_the_best_is_there() -> No
     wide = rng.uniform(1.0, 2.0, (2, 600))
     y = wide[0] + rng.normal(0.0, 0.1, 600)
     few = Sample(np.ascontiguousarray(wide[:, :100]), SAMPLE.names)
-    more = MoreRows(Sample(wide, SAMPLE.names), y)
-    problem = Problem(few, y[:100], guesses=(parse("x0"),), more=more)
+    more = Rows(Sample(wide, SAMPLE.names), y)
+    problem = Problem(Rows(few, y[:100]), guesses=(parse("x0"),), more=more)
     result = run(problem, Follower(), Budget(max_evaluations=12), rng)
     assert result.state.problem.sample.n_samples == 600
     assert result.best is not None

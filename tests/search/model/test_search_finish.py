@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop.loop import Budget
@@ -130,7 +131,7 @@ def gamma_table() -> tuple[TrainingTable, list[Candidate]]:
         "0.998*(x0/cube(cos(0.61*x1)))", "0.997*(x0*exp(0.575*square(x1)))", "2.7*(x0/exp(cos(1.09*x1)))",
     ]  # fmt: skip
     texts = [*imitations, "1.01*(x0/cos(arcsin(0.98*x1)))"]
-    data = TrainingTable(X, y, None, ("x0", "x1"), 4000, is_complete=False)
+    data = TrainingTable(Rows.of(X, y), 4000, is_complete=False)
     return data, [Candidate(parse(text), parse(text), 0.07, 0.8) for text in texts]
 
 

@@ -19,11 +19,12 @@ from sklearn.multioutput import MultiOutputRegressor
 import sobolev_novelty as sn
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.errors import SobolevError
-from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.kernels.evaluate import derivatives, values
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.problem.control import Control, flatter
 from sobolev_novelty.search.problem.loss import Loss, Rating
 from sobolev_novelty.search.problem.template import Template
@@ -162,14 +163,16 @@ def test_a_loss_that_returns_a_mean_is_followed_too() -> None:
 
 def test_refined_constants_are_never_worse_and_near_the_best() -> None:
     _, y = outliers()
+    rows = Rows.of(X, y)
     for loss in (Loss("absolute"), Loss("huber"), Loss("own", lambda y, p: np.abs(y - p) ** 1.2)):
-        rating = Rating.of(loss, y, None)
+        rating = Rating.of(loss, rows)
+        assert rating is not None
         form = parse("1.9*x0**2 + 3")
-        found, error = refined(form, X, ("x0", "x1"), rating)
-        before = rating.error(predictions(form, X, ("x0", "x1")))
-        truth = rating.error(predictions(parse("2*x0**2 + 1"), X, ("x0", "x1")))
+        found, error = refined(form, rating)
+        before = rating.error(values([form], rows.sample)[0])
+        truth = rating.error(values([parse("2*x0**2 + 1")], rows.sample)[0])
         assert error <= before and error <= 1.01 * truth
-        np.testing.assert_allclose(error, rating.error(predictions(found, X, ("x0", "x1"))), rtol=1e-6)
+        np.testing.assert_allclose(error, rating.error(values([found], rows.sample)[0]), rtol=1e-6)
 
 
 def test_a_loss_of_ones_own_needs_one_island() -> None:

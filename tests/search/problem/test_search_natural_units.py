@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import Sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.lab.bench.problems.tasks import task_units, whitebox_task, whitebox_tasks
@@ -30,7 +31,7 @@ def relativistic(n: int = 400, noise: float = 0.0) -> tuple[pd.DataFrame, np.nda
 def chosen(X: pd.DataFrame, y: np.ndarray, target: str = "J", *, is_free: bool = False) -> NaturalUnits | None:
     dimensions = Dimensions.of({name: UNITS[name] for name in X}, target, tuple(X), is_free=is_free)
     assert dimensions is not None
-    return natural_units(dimensions, tuple(X), X.to_numpy().T, y)
+    return natural_units(dimensions, Rows.of(X.to_numpy(), y, None, tuple(X)))
 
 
 @pytest.mark.parametrize("name", FEYNMAN)
@@ -40,13 +41,13 @@ def test_a_law_goes_there_and_back(name: str) -> None:
     names = tuple(units["units"])
     dimensions = Dimensions.of(units["units"], units["y_units"], names, is_free=False)
     assert dimensions is not None
-    natural = natural_units(dimensions, names, X.T, y)
+    natural = natural_units(dimensions, Rows.of(X, y, None, names))
     if natural is None:
         return
-    rows = natural.applied(X.T, names, y, None)
+    rows = natural.applied(Rows.of(X, y, None, names))
     law = natural.read(task.positional_expression)
     assert set(law.variables) <= set(natural.names)
-    np.testing.assert_allclose(evaluate(law, Sample(rows.X, natural.names)), rows.y, rtol=1e-8)
+    np.testing.assert_allclose(evaluate(law, rows.sample), rows.y, rtol=1e-8)
     np.testing.assert_allclose(evaluate(natural.written(law), X), y, rtol=1e-8)
     assert dimensions.allows(natural.written(law))
 
@@ -58,7 +59,7 @@ def test_most_of_feynmans_laws_lose_inputs() -> None:
         X, y = task.sample(20, np.random.default_rng(0))
         dimensions = Dimensions.of(units["units"], units["y_units"], tuple(units["units"]), is_free=False)
         assert dimensions is not None
-        natural = natural_units(dimensions, tuple(units["units"]), X.T, y)
+        natural = natural_units(dimensions, Rows.of(X, y, None, tuple(units["units"])))
         lost.append(0 if natural is None else len(natural.ones))
     assert np.mean(np.array(lost) > 0) > 0.7
 
@@ -72,7 +73,7 @@ def test_inputs_that_leave_simple_numbers_are_one_and_never_a_pure_one() -> None
     pure = X.assign(v=X["v"] / X["c"])
     dimensions = Dimensions.of({"m": "kg", "c": "m/s"}, "J", ("m", "v", "c"), is_free=False)
     assert dimensions is not None
-    found = natural_units(dimensions, ("m", "v", "c"), pure[["m", "v", "c"]].to_numpy().T, y)
+    found = natural_units(dimensions, Rows.of(pure[["m", "v", "c"]].to_numpy(), y, None, ("m", "v", "c")))
     assert found is not None
     assert found.ones == ("m", "c")
 
@@ -81,8 +82,8 @@ def test_least_squares_is_that_of_the_user() -> None:
     X, y = relativistic(noise=0.1)
     natural = chosen(X, y)
     assert natural is not None
-    rows = natural.applied(X.to_numpy().T, tuple(X), y, None)
-    form = evaluate(parse("1 + 3*v"), Sample(rows.X, natural.names))
+    rows = natural.applied(Rows.of(X.to_numpy(), y, None, tuple(X)))
+    form = evaluate(parse("1 + 3*v"), rows.sample)
     own = np.sum(rows.weights * form * rows.y) / np.sum(rows.weights * form**2)
     back = evaluate(natural.written(parse("1 + 3*v")), Sample(X.to_numpy().T.copy(), tuple(X)))
     assert own == pytest.approx(back @ y / (back @ back), rel=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.fit.fits import Fitter
@@ -29,7 +30,7 @@ def test_what_was_meant_is_among_the_relatives_up_to_its_numbers(found: str, mea
     X = np.random.default_rng(0).uniform([0.1, 0.1, 0.6], [0.4, 0.4, 0.9], (200, 3))
     y = evaluate(parse(meant), X)
 
-    fitter = Fitter(np.ascontiguousarray(X.T), ("x0", "x1", "x2"), y, None, float(np.sum((y - y.mean()) ** 2)))
+    fitter = Fitter(Rows.of(X, y))
 
     def is_meant(form: Expression) -> bool:
         with np.errstate(all="ignore"):

@@ -14,9 +14,10 @@ import numpy as np
 
 from sobolev_novelty.core.expression import Expression, short_text
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.kernels.evaluate import values as values_at
 from sobolev_novelty.report.resolution.turning_points import wave_turns
-from sobolev_novelty.search.choose.rows import Rows
 
 #: Nats of behaviour that no row shows: of true laws on their own tables 13 of 746 have it (613 everyday tables and the
 #: 133 laws of the white box), and ln(746/13) = 4.05.
@@ -55,9 +56,8 @@ def hidden_pole(expression: Expression, values: FloatArray, rows: Rows) -> Findi
     (1 − s)ⁿ. A pole with rows on both sides of it, at which the values at the rows grow, is one that the rows show: it
     costs what it spoils and no more.
     """
-    factors = list(_denominators(expression))
-    n, places = len(rows.y), [rows.beside(), rows.box()]
-    at_rows, *elsewhere = (rows.values([expression, *factors], X) for X in (np.ascontiguousarray(rows.X.T), *places))
+    factors, n = list(_denominators(expression)), len(rows)
+    at_rows, *elsewhere = (values_at([expression, *factors], place) for place in (rows.sample, rows.beside, rows.box))
     is_shown = np.array([q.min() < 0.0 < q.max() for q in at_rows[1:]], dtype=bool)
     low, high = float(values.min()), float(values.max())
     away = np.abs(values - np.median(values))

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sobolev_novelty.search.choose.choice import Choice
+from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.kernels.evaluate import values
+from sobolev_novelty.search.choose.choice import Choice, Priced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,35 +21,31 @@ RIVAL_NATS = 5.0
 def rivals(choice: Choice) -> pd.DataFrame:
     """The chosen equation and the different functions within :data:`RIVAL_NATS` of it, the best written of each.
 
-    Equations are one function where their predictions in the box of the inputs differ by no more than
-    :attr:`~sobolev_novelty.search.choose.choice.Choice.known`.
-
-    Returns
-    -------
-    DataFrame
-        complexity, behind (nats), difference (root mean square difference of the predictions in the box, in standard
-        deviations of the target) and expression; the first row is the chosen equation.
+    Equations are one function where their predictions in the box of the inputs and at the rows differ by no more than
+    :attr:`~sobolev_novelty.search.choose.choice.Choice.known`. The column ``difference`` is the root mean square
+    difference of these predictions from the chosen ones, in standard deviations of the target.
     """
     import pandas as pd
 
-    chosen, spread = choice.chosen, choice.rows.spread
-    near = [p for p in choice.priced if p is not chosen and p.nats - chosen.nats <= RIVAL_NATS]
-    kept = [chosen]
-    values = dict(zip([id(p) for p in (chosen, *near)], choice.predictions([chosen, *near]), strict=True))
-
-    def distance(p: object, q: object) -> float:
-        with np.errstate(all="ignore"):
-            left = float(np.sqrt(np.mean((values[id(p)] - values[id(q)]) ** 2)))
-        return left if math.isfinite(left) else math.inf
-
-    for p in near:
-        if all(distance(p, q) > choice.known for q in kept):
-            kept.append(p)
+    chosen, rows = choice.chosen, choice.rows
+    near = [chosen, *(p for p in choice.priced if p is not chosen and p.nats - chosen.nats <= RIVAL_NATS)]
+    places = Sample(np.hstack([rows.box.X, rows.sample.X]), rows.names)
+    kept: list[tuple[Priced, FloatArray]] = []
+    for p, own in zip(near, values([p.expression for p in near], places), strict=True):
+        if all(_distance(own, other) > choice.known for _, other in kept):
+            kept.append((p, own))
     return pd.DataFrame(
         {
-            "complexity": [p.complexity for p in kept],
-            "behind": [p.nats - chosen.nats for p in kept],
-            "difference": [distance(p, chosen) / spread if p is not chosen else 0.0 for p in kept],
-            "expression": [p.expression for p in kept],
+            "complexity": p.complexity,
+            "behind": p.nats - chosen.nats,
+            "difference": _distance(own, kept[0][1]) / rows.spread if p is not chosen else 0.0,
+            "expression": p.expression,
         }
+        for p, own in kept
     )
+
+
+def _distance(p: FloatArray, q: FloatArray) -> float:
+    with np.errstate(all="ignore"):
+        left = float(np.sqrt(np.mean((p - q) ** 2)))
+    return left if math.isfinite(left) else math.inf

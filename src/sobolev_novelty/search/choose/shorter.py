@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.choose.rows import Rows
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.search.choose.weighted import fitted
 from sobolev_novelty.search.fit.forms import shortened
 
@@ -33,13 +32,9 @@ def shorter_forms(expression: Expression) -> list[Expression]:
 
 
 def shorter_fits(
-    leaders: Sequence[Expression],
-    rows: Rows,
-    weights: FloatArray | None,
-    allowed: Callable[[Expression], bool],
-    seen: set[Expression],
+    leaders: Sequence[Expression], rows: Rows, allowed: Callable[[Expression], bool], seen: set[Expression]
 ) -> list[Expression]:
     """The shorter forms of leaders that were not seen before, fitted."""
     forms = [form for e in leaders for form in shorter_forms(e) if form not in seen]
     seen.update(forms)
-    return [e for e in fitted(list(dict.fromkeys(forms)), rows, weights) if e is not None and allowed(e)]
+    return [e for e in fitted(list(dict.fromkeys(forms)), rows) if e is not None and allowed(e)]

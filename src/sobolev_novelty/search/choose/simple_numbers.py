@@ -26,6 +26,7 @@ from sobolev_novelty.algebra.numbers import simple_numbers
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.price.numbers import precision_nats
 from sobolev_novelty.price.structure import form_nats
@@ -67,22 +68,8 @@ class _Exchange:
         return self.saved - self.rise
 
 
-def with_simple_constants(
-    expression: Expression,
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    names: tuple[str, ...],
-    *,
-    deadline: Deadline | None = None,
-) -> Expression:
-    """The equation with simple numbers wherever the rows allow them, the other constants refitted.
-
-    Parameters
-    ----------
-    expression : Expression
-        Fitted to the rows.
-    X : ndarray of shape (n_samples, n_features)
+def with_simple_constants(expression: Expression, rows: Rows, *, deadline: Deadline | None = None) -> Expression:
+    """The equation, fitted to the rows, with simple numbers wherever they allow it, the other constants refitted.
 
     Examples
     --------
@@ -90,13 +77,11 @@ def with_simple_constants(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(1.0, 3.0, (400, 2))
     >>> y = 0.5 * X[:, 0] * (1.0 + np.cos(X[:, 1])) + 0.737 + rng.normal(0.0, 0.02, 400)
-    >>> found = with_simple_constants(parse("0.4983*(x0*(1.006 + cos(x1))) + 0.7372"), X, y, None, ("x0", "x1"))
+    >>> found = with_simple_constants(parse("0.4983*(x0*(1.006 + cos(x1))) + 0.7372"), Rows.of(X, y))
     >>> str(found)[:22], round(found.constants[-1], 2)
     ('0.5*(x0*(1 + cos(x1)))', 0.74)
     """
     expression = _with_small_phases(expression)
-    root = None if weights is None else np.sqrt(weights)
-    rows = _Rows(np.ascontiguousarray(X.T), y if root is None else y * root, root, names)
     with np.errstate(all="ignore"):
         while not (deadline is not None and deadline.is_over):
             found = _Fit.of(expression, rows)
@@ -116,34 +101,25 @@ def _with_small_phases(expression: Expression) -> Expression:
     return plain if plain.complexity <= expression.complexity and used <= known else expression
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rows:
-    """Inputs (n_features, n_samples), target times the root of the weights, that root, names of the inputs."""
-
-    X: FloatArray
-    y: FloatArray
-    root: FloatArray | None
-    names: tuple[str, ...]
-
-
 class _Fit:
     """A fitted equation whose constants become simple one after the other."""
 
-    def __init__(self, written: Parametrised, model: Model, rows: _Rows, estimate: Estimate) -> None:
-        self.written, self.model, self.y = written, model, rows.y
+    def __init__(self, written: Parametrised, model: Model, y: FloatArray, estimate: Estimate) -> None:
+        self.written, self.model, self.y = written, model, y
         self.theta, self.loss = estimate.theta, estimate.loss
-        self.variance = estimate.loss / (len(rows.y) - estimate.rank)
+        self.variance = estimate.loss / (len(y) - estimate.rank)
         self.free: BoolArray = np.ones(len(self.theta), dtype=bool)
 
     @classmethod
-    def of(cls, expression: Expression, rows: _Rows) -> _Fit | None:
+    def of(cls, expression: Expression, rows: Rows) -> _Fit | None:
         """None where there is nothing to exchange: no constants, too few rows, an exact fit."""
         written = parametrised(expression)
-        if not 0 < len(written.theta) < len(rows.y) - 1:
+        if not 0 < len(written.theta) < len(rows) - 1:
             return None
-        model = Model(written.parts, written.theta, rows.X, rows.names, rows.root)
-        estimate = best_fit(model, rows.y, written.theta)
-        return cls(written, model, rows, estimate) if estimate is not None and estimate.loss > 0.0 else None
+        model = Model(written.parts, written.theta, rows.sample.X, rows.names, rows.root)
+        y = rows.y if rows.root is None else rows.y * rows.root
+        estimate = best_fit(model, y, written.theta)
+        return cls(written, model, y, estimate) if estimate is not None and estimate.loss > 0.0 else None
 
     def exchanged(self, complexity: int) -> Expression | None:
         """The equation after all exchanges, or after the first that makes it shorter; None where there is none."""

@@ -25,6 +25,7 @@ from sobolev_novelty.core.geometry import Geometry
 from sobolev_novelty.core.linear.projection import TAU_ID
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.parameters import COUNT, NOTHING, checked_class, instance, number, one_of, whole
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.core.score import choice_rank
 from sobolev_novelty.errors import ParameterError
@@ -162,29 +163,15 @@ class UserTerms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MoreRows:
-    """Rows that a search goes on with when it has found its way about: those it began with, and others.
-
-    Under noise a few thousand rows do not tell a law from a dozen approximations; with more of them from the beginning
-    a search would get half as far.
-    """
-
-    sample: Sample
-    y: FloatArray
-    weights: FloatArray | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Problem:
-    """What a search is about: the sample it sees, the target, what expressions may be made of, and until when.
+    """What a search is about: the rows it sees, what expressions may be made of, and until when.
 
     Parameters
     ----------
-    sample : Sample
-        Inputs of the rows used for searching, raw variables named ``x0, x1, …``. Rows are distinct
-        (:func:`sobolev_novelty.core.score.merged_rows`): their number enters the score.
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,), optional
+    rows : Rows
+        Those used for searching, inputs named ``x0, x1, …``. They are distinct
+        (:func:`sobolev_novelty.core.score.merged_rows`): their number enters the score. ``problem.sample``,
+        ``problem.y`` and ``problem.weights`` are theirs.
     operators : tuple of str
     max_complexity : int
         Complexity of the largest expression worth proposing.
@@ -202,15 +189,15 @@ class Problem:
         Physical units of the inputs and the target: forms that make no sense are not fitted.
     control : Control
         What operators cost, which forms are allowed, and the loss.
-    more : MoreRows, optional
-        For the second half of the search, with engines that can go on with them (:class:`GoesOn`).
+    more : Rows, optional
+        These rows and others, for the second half of the search, with engines that can go on with them
+        (:class:`GoesOn`). Under noise a few thousand rows do not tell a law from a dozen approximations; with more of
+        them from the beginning a search would get half as far.
     noise : str
         Kind of noise that the user named, or "auto": the loop may weigh the rows accordingly, with the same engines.
     """
 
-    sample: Sample
-    y: FloatArray
-    weights: FloatArray | None = None
+    rows: Rows
     operators: tuple[str, ...] = DEFAULT_OPERATORS
     max_complexity: int = 60
     guesses: tuple[Expression, ...] = ()
@@ -220,24 +207,36 @@ class Problem:
     island: Island = field(default_factory=Island)
     dimensions: Dimensions | None = None
     control: Control = field(default_factory=Control)
-    more: MoreRows | None = None
+    more: Rows | None = None
     noise: str = "constant"
+
+    @property
+    def sample(self) -> Sample:
+        """The inputs."""
+        return self.rows.sample
+
+    @property
+    def y(self) -> FloatArray:
+        """The target."""
+        return self.rows.y
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """Of the rows."""
+        return self.rows.weights
 
     @property
     def with_more_rows(self) -> Problem:
         """The problem on all the rows there are."""
-        more = self.more
-        if more is None:
-            return self
-        return replace(self, sample=more.sample, y=more.y, weights=more.weights, more=None)
+        return self if self.more is None else replace(self, rows=self.more, more=None)
 
     def weighed(self, noise: Noise, given: tuple[FloatArray | None, FloatArray | None]) -> Problem:
         """The problem with the weights that rows have under a kind of noise, beside those that were given.
 
         The shape of the noise is taken from the target: an equation is yet to be found.
         """
-        more = self.more and replace(self.more, weights=noise.weights(self.more.y, given[1]))
-        return replace(self, weights=noise.weights(self.y, given[0]), more=more)
+        more = self.more and self.more.weighed(noise.weights(self.more.y, given[1]))
+        return replace(self, rows=self.rows.weighed(noise.weights(self.y, given[0])), more=more)
 
     @property
     def drawn_operators(self) -> tuple[str, ...]:

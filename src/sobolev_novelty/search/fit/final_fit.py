@@ -22,6 +22,7 @@ from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.core.digits import significant_digits
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import combine, factor
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.price.numbers import is_simple
@@ -39,45 +40,32 @@ CONVERGED = 1e-7
 ALL_DIGITS = 17
 
 
-def relative_error(
-    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
-) -> float:
-    """NMSE over all rows of ``X`` (n_samples, n_features), in blocks.
+def relative_error(expression: Expression, rows: Rows) -> float:
+    """NMSE over all rows, in blocks.
 
     Examples
     --------
     >>> X = np.array([[1.0], [2.0], [3.0]])
-    >>> relative_error(Expression.of("x0"), X, X[:, 0], None, ("x0",))
+    >>> relative_error(Expression.of("x0"), Rows.of(X, X[:, 0]))
     0.0
     """
-    programs = kernels.compile_programs([expression], names)
-    w = np.ones_like(y) if weights is None else weights
-    total = float(np.sum(w * (y - np.average(y, weights=w)) ** 2))
+    programs = kernels.compile_programs([expression], rows.names)
+    y, w = rows.y, np.ones_like(rows.y) if rows.weights is None else rows.weights
     loss = 0.0
-    for rows in _blocks(len(y)):
+    for block in _blocks(len(rows)):
         with np.errstate(all="ignore"):
-            values = kernels.derivatives(programs, np.ascontiguousarray(X[rows].T))[0, 0]
-            loss += float(np.sum(w[rows] * (y[rows] - values) ** 2))
-    return relative_loss(loss, total)
+            values = kernels.derivatives(programs, np.ascontiguousarray(rows.sample.X[:, block]))[0, 0]
+            loss += float(np.sum(w[block] * (y[block] - values) ** 2))
+    return relative_loss(loss, rows.total)
 
 
 def polished(
-    expression: Expression,
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    names: tuple[str, ...],
-    *,
-    keeps_simple: bool = False,
-    deadline: Deadline | None = None,
+    expression: Expression, rows: Rows, *, keeps_simple: bool = False, deadline: Deadline | None = None
 ) -> tuple[Expression, float]:
     """The expression with its constants fitted to all rows, or as it was where that is not better; and its NMSE.
 
     Parameters
     ----------
-    X : ndarray of shape (n_samples, n_features)
-    names : tuple of str
-        Names of the columns.
     keeps_simple : bool
         Whether simple numbers stay: somebody has chosen them.
     deadline : Deadline, optional
@@ -88,18 +76,17 @@ def polished(
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.linspace(0.0, 1.0, 50)[:, None]
     >>> y = 0.5001 * X[:, 0] + 0.7372
-    >>> print(polished(parse("0.5*x0 + 0.73"), X, y, None, ("x0",), keeps_simple=True)[0].rounded(5))
+    >>> print(polished(parse("0.5*x0 + 0.73"), Rows.of(X, y), keeps_simple=True)[0].rounded(5))
     0.5*x0 + 0.73725
     """
     written = parametrised(expression)
     theta = written.theta
-    free = np.array([not (keeps_simple and is_simple(value, len(y))) for value in theta.tolist()], dtype=bool)
-    root = None if weights is None else np.sqrt(weights)
-    best, best_error = expression, relative_error(expression, X, y, weights, names)
+    free = np.array([not (keeps_simple and is_simple(value, len(rows))) for value in theta.tolist()], dtype=bool)
+    best, best_error = expression, relative_error(expression, rows)
     for _ in range(N_STEPS if free.any() else 0):
         if deadline is not None and deadline.is_over:
             break
-        step = _gauss_newton_step(written, theta, free, X, y, root=root, names=names)
+        step = _gauss_newton_step(written, theta, free, rows)
         if step is None:
             break
         theta = theta + step
@@ -107,7 +94,7 @@ def polished(
             trial = with_small_phases(tidy(written.at(theta)))
         except ExpressionError:  # a number that no float can hold
             break
-        error = relative_error(trial, X, y, weights, names)
+        error = relative_error(trial, rows)
         gain = 1.0 - error / best_error if best_error > 0.0 else 0.0
         if gain > 0.0:
             best, best_error = trial, error
@@ -116,15 +103,7 @@ def polished(
     return best, best_error
 
 
-def with_known_digits(
-    expression: Expression,
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    names: tuple[str, ...],
-    *,
-    n_rows: int,
-) -> Expression:
+def with_known_digits(expression: Expression, rows: Rows, *, n_rows: int) -> Expression:
     r"""The fitted expression without the digits of its constants that the rows cannot tell.
 
     Each is rounded at the place of a tenth of its standard error :math:`\sigma/\lVert J_i \rVert`, all others held.
@@ -141,13 +120,13 @@ def with_known_digits(
     >>> from sobolev_novelty.language.parsing import parse
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = 0.7372181 * x + 0.01 * np.cos(40.0 * x)
-    >>> print(with_known_digits(parse("0.737218124*x0 + 1/3"), x[:, None], y + 1 / 3, None, ("x0",), n_rows=50))
+    >>> print(with_known_digits(parse("0.737218124*x0 + 1/3"), Rows.of(x[:, None], y + 1 / 3), n_rows=50))
     0.7372*x0 + 0.3333333333333333
     """
     written, theta = parametrised(expression), []
-    p, root = len(written.theta), None if weights is None else np.sqrt(weights)
+    p = len(written.theta)
     loss, curvature = 0.0, np.zeros(p)
-    for J, left in _linearised(written, written.theta, X, y, root, names=names):
+    for J, left in _linearised(written, written.theta, rows):
         loss += float(left @ left)
         curvature += np.sum(J**2, axis=1)
     if not (p < n_rows and 0.0 < loss < np.inf and np.isfinite(curvature).all()):
@@ -165,19 +144,10 @@ def _blocks(n_rows: int) -> Iterator[slice]:
     return (slice(start, min(start + BLOCK_ROWS, n_rows)) for start in range(0, n_rows, BLOCK_ROWS))
 
 
-def _gauss_newton_step(
-    written: Parametrised,
-    theta: FloatArray,
-    free: BoolArray,
-    X: FloatArray,
-    y: FloatArray,
-    *,
-    root: FloatArray | None,
-    names: tuple[str, ...],
-) -> FloatArray | None:
+def _gauss_newton_step(written: Parametrised, theta: FloatArray, free: BoolArray, rows: Rows) -> FloatArray | None:
     """Change of the parameters that solves the linearised problem; None where it is not finite."""
     R = np.zeros((0, int(free.sum()) + 1))
-    for J, left in _linearised(written, theta, X, y, root, names=names):
+    for J, left in _linearised(written, theta, rows):
         block = np.vstack([J[free], left]).T
         if not np.isfinite(block).all():
             return None
@@ -189,19 +159,12 @@ def _gauss_newton_step(
     return step if np.isfinite(step).all() else None
 
 
-def _linearised(
-    written: Parametrised,
-    theta: FloatArray,
-    X: FloatArray,
-    y: FloatArray,
-    root: FloatArray | None,
-    *,
-    names: tuple[str, ...],
-) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _linearised(written: Parametrised, theta: FloatArray, rows: Rows) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Derivatives along the parameters (n_parameters, block) and residuals, as weighted, block after block."""
-    for rows in _blocks(len(y)):
-        some = None if root is None else root[rows]
+    for block in _blocks(len(rows)):
+        some = None if rows.root is None else rows.root[block]
+        y = rows.y[block]
         with np.errstate(all="ignore"):
-            model = Model(written.parts, theta, np.ascontiguousarray(X[rows].T), names, some)
+            model = Model(written.parts, theta, np.ascontiguousarray(rows.sample.X[:, block]), rows.names, some)
             f, J = (found[0] for found in model.evaluate(theta[None]))
-            yield J, (y[rows] if some is None else some * y[rows]) - f
+            yield J, (y if some is None else some * y) - f

@@ -16,8 +16,8 @@ from sobolev_novelty import kernels
 from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.contract.engine import Problem
 from sobolev_novelty.search.fit.forms import Form, free_constants
 
 #: Levenberg–Marquardt iterations of every candidate, and, after as many again, of those that reach for the front and
@@ -54,11 +54,12 @@ _MAX_PARTS = 0.02 / SNAP_DISTANCE
 class Fitted:
     """A fitted form.
 
-    Its terms with fitted constants, their coefficients, and the error relative to the target's variance.
+    Its terms with fitted constants, their coefficients, the squared error, and that relative to the target's variance.
     """
 
     terms: tuple[Expression, ...]
     coefficients: FloatArray
+    loss: float
     nmse: float
     is_converged: bool
 
@@ -70,33 +71,16 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitter:
-    """The data every form is fitted to.
+    """Fits forms to rows.
 
     Parameters
     ----------
-    X : ndarray of shape (n_features, n_samples)
-    names : tuple of str
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,) or None
-    total : float
-        Weighted sum of squares of ``y`` about its mean: what errors are relative to.
+    rows : Rows
     n_threads : int
     """
 
-    X: FloatArray
-    names: tuple[str, ...]
-    y: FloatArray
-    weights: FloatArray | None
-    total: float
+    rows: Rows
     n_threads: int = 1
-
-    @classmethod
-    def of(cls, problem: Problem, n_threads: int = 1) -> Fitter:
-        """The fitter for a problem's rows."""
-        w = np.ones_like(problem.y) if problem.weights is None else problem.weights
-        total = float(np.sum(w * (problem.y - np.average(problem.y, weights=w)) ** 2))
-        X = np.ascontiguousarray(problem.sample.X)
-        return cls(X, problem.sample.names, problem.y, problem.weights, total, n_threads)
 
     def fit(self, forms: Sequence[Form], n_iterations: int = FIT_ITERATIONS) -> list[Fitted]:
         """Fit all forms in one call of the kernel."""
@@ -104,12 +88,14 @@ class Fitter:
 
     def _as_found(self, forms: Sequence[Form], n_iterations: int = FIT_ITERATIONS) -> list[Fitted]:
         terms = [term for form in forms for term in form.terms]
-        programs = kernels.compile_programs(terms, self.names)
+        rows = self.rows
+        programs = kernels.compile_programs(terms, rows.names)
         offsets = np.cumsum([0, *(len(form.terms) for form in forms)], dtype=np.int64)
         free = np.array([flag for form in forms for flag in form.free], dtype=bool)
         fits = kernels.fit(
-            programs, offsets, free, self.X, self.y, self.weights, n_iterations=n_iterations, n_threads=self.n_threads
-        )
+            programs, offsets, free, rows.sample.X, rows.y, rows.weights, n_iterations=n_iterations,
+            n_threads=self.n_threads,
+        )  # fmt: skip
         results = []
         constants, losses, statuses = fits.constants.tolist(), fits.loss.tolist(), fits.status.tolist()
         starts = programs.constant_offsets.tolist()
@@ -128,7 +114,8 @@ class Fitter:
                 Fitted(
                     fitted,
                     fits.coefficients[begin:end],
-                    relative_loss(losses[c], self.total),
+                    losses[c],
+                    relative_loss(losses[c], rows.total),
                     statuses[c] != _OUT_OF_ITERATIONS,
                 )
             )
@@ -149,13 +136,13 @@ class Fitter:
 
     def values(self, terms: Sequence[Expression], X: FloatArray | None = None) -> FloatArray:
         """Values of terms at all rows, or at those of ``X``: shape (n_terms, n_rows)."""
-        programs = kernels.compile_programs(terms, self.names)
-        return np.asarray(kernels.derivatives(programs, self.X if X is None else X)[:, 0])
+        programs = kernels.compile_programs(terms, self.rows.names)
+        return np.asarray(kernels.derivatives(programs, self.rows.sample.X if X is None else X)[:, 0])
 
     def sizes(self, fits: Sequence[Fitted]) -> list[FloatArray]:
         """Root mean square of each term of each fit, many in one call of the kernel."""
         sizes: list[FloatArray] = []
-        step = max(1, _VALUES_AT_ONCE // (8 * self.X.shape[1]))
+        step = max(1, _VALUES_AT_ONCE // (8 * len(self.rows)))
         for some in (fits[start : start + step] for start in range(0, len(fits), step)):
             with np.errstate(all="ignore"):
                 found = np.sqrt(np.mean(self.values([term for f in some for term in f.terms]) ** 2, axis=1))
@@ -165,9 +152,9 @@ class Fitter:
     def with_coefficients(self, fitted: Fitted, coefficients: FloatArray) -> Fitted:
         """The same terms with coefficients given instead of fitted."""
         with np.errstate(all="ignore"):
-            residual = self.y - coefficients @ self.values(fitted.terms)
-            loss = float(np.sum(residual**2 if self.weights is None else self.weights * residual**2))
-        return Fitted(fitted.terms, coefficients, relative_loss(loss, self.total), True)
+            residual, w = self.rows.y - coefficients @ self.values(fitted.terms), self.rows.weights
+            loss = float(np.sum(residual**2 if w is None else w * residual**2))
+        return Fitted(fitted.terms, coefficients, loss, relative_loss(loss, self.rows.total), True)
 
 
 def relative_loss(loss: float, total: float) -> float:
@@ -204,11 +191,11 @@ def _allowed(before: Fitted, after: Fitted) -> bool:
 
 
 def _without_negligible(fitter: Fitter, fitted: Fitted, sizes: FloatArray) -> Fitted:
-    kept = sizes > NEGLIGIBLE * np.sqrt(np.mean(fitter.y**2))
+    kept = sizes > NEGLIGIBLE * np.sqrt(np.mean(fitter.rows.y**2))
     if kept.all() or not kept.any():
         return fitted
     rest = tuple(term for term, keep in zip(fitted.terms, kept, strict=True) if keep)
-    smaller = Fitted(rest, fitted.coefficients[kept], fitted.nmse, True)
+    smaller = Fitted(rest, fitted.coefficients[kept], fitted.loss, fitted.nmse, True)
     refitted = fitter.fit([smaller.form])[0]
     return refitted if _allowed(fitted, refitted) else fitted
 

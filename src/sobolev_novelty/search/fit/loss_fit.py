@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty import kernels
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.core.rows import Rows
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.search.contract.engine import Deadline
 from sobolev_novelty.search.fit.final_fit import BLOCK_ROWS, polished
 from sobolev_novelty.search.fit.fits import Fitter
@@ -27,23 +27,15 @@ N_ITERATIONS = 4
 EVALUATIONS_PER_CONSTANT, MAX_EVALUATIONS = 40, 300
 
 
-def predictions(expression: Expression, X: FloatArray, names: tuple[str, ...]) -> FloatArray:
-    """Values at the rows of ``X``, shape (n_samples, n_features)."""
-    with np.errstate(all="ignore"):
-        return np.asarray(derivatives([expression], Sample(np.ascontiguousarray(X.T), names), order=0)[0, 0])
-
-
 def refined(
     expression: Expression,
-    X: FloatArray,
-    names: tuple[str, ...],
     rating: Rating,
     deadline: Deadline | None = None,
     *,
     goes_on: Callable[[float], bool] = lambda error: True,
     has_simplex: bool = True,
 ) -> tuple[Expression, float]:
-    """The expression with constants that are better by the loss, and its relative error.
+    """The expression with constants that are better by the loss on its rows, and its relative error.
 
     Iteratively reweighted least squares where the loss has a value for each row; a function of the user's own is then
     followed by a simplex search, with a bounded number of evaluations. What comes back is never worse.
@@ -59,26 +51,27 @@ def refined(
     Examples
     --------
     >>> from sobolev_novelty.language.parsing import parse
+    >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.search.problem.loss import Loss
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = np.where(x < 0.1, 50.0, 3.0 * x)  # five rows are wrong
-    >>> rating = Rating.of(Loss("absolute"), y, None)
-    >>> found, _ = refined(parse("x0"), x[:, None], ("x0",), rating)
+    >>> rating = Rating.of(Loss("absolute"), Rows.of(x[:, None], y))
+    >>> found, _ = refined(parse("x0"), rating)
     >>> print(found.rounded(3))
     3*x0
     """
-    best, error = expression, rating.error(predictions(expression, X, names))
-    trial = expression
+    rows, trial = rating.rows, expression
+    p = values([expression], rows.sample)[0]
+    best, error = expression, rating.error(p)
     for k in range(N_REWEIGHTED):
         if (deadline is not None and deadline.is_over) or (k == N_FIRST and not goes_on(error)):
             return best, error
-        p = predictions(trial, X, names)
-        w = rating.loss.row_weights(rating.y, p, rating.scale) if np.isfinite(p).all() else None
+        w = rating.loss.row_weights(rows.y, p, rating.scale) if np.isfinite(p).all() else None
         if w is None:
             break
-        joint = w if rating.weights is None else w * rating.weights
-        trial = _reweighted(trial, X, names, rating.y, joint)
-        now = rating.error(predictions(trial, X, names))
+        trial = _reweighted(trial, rows.weighed(w if rows.weights is None else w * rows.weights))
+        p = values([trial], rows.sample)[0]
+        now = rating.error(p)
         gain = error - now
         if gain > 0.0:
             best, error = trial, now
@@ -86,32 +79,23 @@ def refined(
             break
     if rating.loss.function is None or not has_simplex or not goes_on(error):
         return best, error
-    return _searched(best, error, X, names, rating)
+    return _searched(best, error, rating)
 
 
-def _reweighted(
-    expression: Expression, X: FloatArray, names: tuple[str, ...], y: FloatArray, weights: FloatArray
-) -> Expression:
-    if len(y) > BLOCK_ROWS:
-        return polished(expression, X, y, weights, names)[0]
-    fitter = Fitter(np.ascontiguousarray(X.T), names, y, weights, 1.0)
-    (fit,) = fitter.fit([split_form(expression)], N_ITERATIONS)
-    return assemble(fit.terms, fit.coefficients.tolist()) if math.isfinite(fit.nmse) else expression
+def _reweighted(expression: Expression, rows: Rows) -> Expression:
+    if len(rows) > BLOCK_ROWS:
+        return polished(expression, rows)[0]
+    (fit,) = Fitter(rows).fit([split_form(expression)], N_ITERATIONS)
+    return assemble(fit.terms, fit.coefficients.tolist()) if math.isfinite(fit.loss) else expression
 
 
-def _searched(
-    expression: Expression, error: float, X: FloatArray, names: tuple[str, ...], rating: Rating
-) -> tuple[Expression, float]:
+def _searched(expression: Expression, error: float, rating: Rating) -> tuple[Expression, float]:
     """By a simplex on all coefficients and free constants."""
-    form = split_form(expression)
-    programs = kernels.compile_programs(form.terms, names)
-    columns = np.ascontiguousarray(X.T)
-    with np.errstate(all="ignore"):
-        values = np.asarray(kernels.derivatives(programs, columns)[:, 0])
-        if not np.isfinite(values).all():
-            return expression, error
-        target = predictions(expression, X, names)
-        b = np.linalg.lstsq(values.T, target, rcond=None)[0]
+    form, sample = split_form(expression), rating.rows.sample
+    columns = values(form.terms, sample)
+    if not np.isfinite(columns).all():
+        return expression, error
+    b = np.linalg.lstsq(columns.T, values([expression], sample)[0], rcond=None)[0]
     free = np.flatnonzero(form.free)
     constants = np.array([c for term in form.terms for c in term.constants])
     start = np.concatenate([b, constants[free]])
@@ -128,9 +112,7 @@ def _searched(
     def loss(u: FloatArray) -> float:
         terms, coefficients = moved(u)
         with np.errstate(all="ignore"):
-            programs = kernels.compile_programs(terms, names)
-            now = kernels.derivatives(programs, columns)[:, 0] if len(free) else values
-            return min(rating.error(coefficients @ now), 1e300)
+            return min(rating.error(coefficients @ (values(terms, sample) if len(free) else columns)), 1e300)
 
     from scipy.optimize import minimize  # not with the module: islands must start fast
 

@@ -58,10 +58,11 @@ class Seeder:
 
     Examples
     --------
+    >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.engines.genetic import Genetic
     >>> x = np.linspace(1.0, 2.0, 64)
-    >>> problem = Problem(as_sample(x), 3.0 * x**2)
+    >>> problem = Problem(Rows(as_sample(x), 3.0 * x**2))
     >>> rng = np.random.default_rng(0)
     >>> seeder = Seeder("mcts", problem, Budget(max_evaluations=1000), rng)
     >>> seeder.added_to(run(problem, Genetic(), seeder.rest, rng, visitors=seeder)).stop.sentence

@@ -10,10 +10,11 @@ from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.score import base_score
 from sobolev_novelty.errors import ExpressionError
+from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.price.numbers import interpolates
 from sobolev_novelty.search.contract.engine import Candidate, Problem
 from sobolev_novelty.search.fit.fits import Fitted
-from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.loop.front import ParetoFront
 from sobolev_novelty.search.problem.loss import Rating
 
@@ -39,8 +40,7 @@ class Judge:
     @classmethod
     def of(cls, problem: Problem) -> Judge:
         """The judge of a problem."""
-        loss = problem.control.loss
-        return cls(problem, None if loss.is_squared else Rating.of(loss, problem.y, problem.weights))
+        return cls(problem, Rating.of(problem.control.loss, problem.rows))
 
     @property
     def hope(self) -> float:
@@ -60,7 +60,7 @@ class Judge:
             return failed(form)
         error = fit.nmse
         if self.rating is not None:
-            error = self.rating.error(predictions(expression, self.problem.sample.X.T, self.problem.sample.names))
+            error = self.rating.error(values([expression], self.problem.sample)[0])
         return self.candidate(form, expression, error)
 
     def candidate(self, form: Expression, expression: Expression, error: float) -> Candidate:
@@ -80,12 +80,11 @@ class Judge:
         deadline = self.problem.deadline
         if self.rating is None or not math.isfinite(candidate.nmse) or deadline.is_over:
             return candidate
-        rows = self.problem.sample.X.T, self.problem.sample.names
 
         def goes_on(error: float) -> bool:
             return front.admits(error / LITTLE_HOPE, candidate.complexity)
 
-        expression, error = refined(candidate.expression, *rows, self.rating, deadline, goes_on=goes_on)
+        expression, error = refined(candidate.expression, self.rating, deadline, goes_on=goes_on)
         return self.candidate(candidate.form, expression, error)
 
     def admitted(self, candidate: Candidate) -> Candidate:

@@ -21,7 +21,7 @@ from sobolev_novelty.core.parameters import COUNT, FLAG, NOTHING, SECONDS, check
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import EXACT_NMSE, base_score
 from sobolev_novelty.errors import ExpressionError, ParameterError
-from sobolev_novelty.price.description import Table, quick_nats
+from sobolev_novelty.price.description import describe, quick_nats
 from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
 from sobolev_novelty.price.numbers import free_nats, n_numbers
 from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline, Engine, GoesOn, Problem, S
@@ -211,10 +211,11 @@ def run(
     Examples
     --------
     >>> import numpy as np
+    >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.engines.mcts import MCTS
     >>> x = np.linspace(1.0, 2.0, 64)
-    >>> problem = Problem(as_sample(x), 3.0 * x**2)
+    >>> problem = Problem(Rows(as_sample(x), 3.0 * x**2))
     >>> result = run(problem, MCTS(), Budget(max_evaluations=500), np.random.default_rng(0))
     >>> result.best.nmse < 1e-20
     True
@@ -318,10 +319,10 @@ class _Search:
         self._look_at_rows()
 
     def _look_at_rows(self) -> None:
-        self.fitter = Fitter.of(self.problem, max(1, self.n_jobs))
-        n = self.fitter.X.shape[1]
+        self.fitter = Fitter(self.problem.rows, max(1, self.n_jobs))
+        n = len(self.problem.rows)
         rows = np.unique(np.linspace(0, n - 1, FINGERPRINT_ROWS).astype(np.intp))
-        self.few = np.ascontiguousarray(self.fitter.X[:, rows])
+        self.few = np.ascontiguousarray(self.problem.sample.X[:, rows])
         self.allowed = frozenset(self.problem.sample.names)
         self.judge = Judge.of(self.problem)
 
@@ -341,7 +342,7 @@ class _Search:
         by_time = math.isfinite(left) and left <= (1.0 - FIRST_SHARE) * self.began_with
         if not (by_count or by_time) or self.front[-1].nmse < NEARLY_EXACT:
             return False
-        d, n = self.fitter.X.shape
+        d, n = self.problem.sample.X.shape
         return only_noise_is_left(self.front.candidates, n, d, self.front[-1].complexity)
 
     def better_posed(self) -> Problem | None:
@@ -365,23 +366,23 @@ class _Search:
         kinds = [Noise.of(POWERS[kind], self.problem.y) for kind in kinds_to_try("auto", self.problem.y)]
         if len(kinds) == 1 or not self.front or self.front[-1].nmse < NEARLY_EXACT:
             return None
-        (d, n), y = self.fitter.X.shape, self.problem.y
+        (d, n), y = self.problem.sample.X.shape, self.problem.y
         known = sorted({*self.front, *self.leaders()}, key=lambda c: c.nats(n, d))[:N_LOOKED_AT_FOR_NOISE]
-        table = Table(self.fitter.X.T, y, self.given[0])
+        rows = self.problem.rows.weighed(self.given[0])
         forms = [split_form(c.expression) for c in known]
         least: tuple[float, Noise] | None = None
         for kind in kinds:
-            fits = Fitter(self.fitter.X, self.fitter.names, y, kind.weights(y, self.given[0]), 1.0).fit(forms)
+            fits = Fitter(rows.weighed(kind.weights(y, self.given[0]))).fit(forms)
             for c, fit in zip(known, fits, strict=True):
-                if math.isfinite(fit.nmse):
+                if math.isfinite(fit.loss):
                     values = fit.coefficients @ self.fitter.values(fit.terms)
-                    nats = table.describe(c.expression, values, kind, complexity=c.complexity).total
+                    nats = describe(rows, c.expression, values, kind, complexity=c.complexity).total
                     least = (nats, kind) if least is None or nats < least[0] else least
         return None if least is None else least[1]
 
     def begin_again(self, problem: Problem) -> list[Candidate]:
         """The best of all candidates, fitted to the problem anew: the search goes on there, and forgets the others."""
-        before, has_more = self.fitter.X.shape[1], len(problem.y) > len(self.problem.y)
+        before, has_more = len(self.problem.y), len(problem.y) > len(self.problem.y)
         # The best first: the budget may end on the way.
         ranked = sorted(self.front, key=lambda c: c.rank, reverse=True)
         leaders = self.leaders() if has_more else self.leaders()[:N_LEADERS]
@@ -391,7 +392,7 @@ class _Search:
         self.front = ParetoFront()
         for known in (self.seen, self.fits, self.prints):
             known.clear()
-        self.seconds_per_form *= self.fitter.X.shape[1] / before
+        self.seconds_per_form *= len(problem.y) / before
         return self.evaluate(best)
 
     def in_time(self, proposals: Iterable[Expression]) -> Iterator[Expression]:
@@ -417,7 +418,7 @@ class _Search:
 
     def leaders(self) -> tuple[Candidate, ...]:
         """The best of all fits by their score, and by the length of their description; best score first."""
-        fits, (d, n) = list(self.fits.values()), self.fitter.X.shape
+        fits, (d, n) = list(self.fits.values()), self.problem.sample.X.shape
         per_number = free_nats(n)
         by_score = heapq.nlargest(N_LOOKED_AT, fits, key=lambda c: c.rank)
         by_length = heapq.nsmallest(N_LOOKED_AT, fits, key=lambda c: quick_nats(c.nmse, c.complexity, 0.0, n, d))

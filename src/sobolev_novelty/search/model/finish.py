@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,15 +18,17 @@ from sobolev_novelty.algebra.writing import respelled, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import Status
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.core.score import base_score, merged_rows, nmse
+from sobolev_novelty.core.score import base_score, nmse
+from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.metric.batch import novelties
-from sobolev_novelty.search.choose.choice import Choice, Chooser, Priced, by_callable
+from sobolev_novelty.search.choose.choice import Choice, Priced, by_callable
+from sobolev_novelty.search.choose.chooser import Chooser
 from sobolev_novelty.search.choose.plain import plain_equations
-from sobolev_novelty.search.choose.rows import Rows
 from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline
 from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
-from sobolev_novelty.search.fit.loss_fit import predictions, refined
+from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.loop.front import undominated
 from sobolev_novelty.search.model.preparation import Prepared
 from sobolev_novelty.search.problem.control import Control
@@ -110,53 +113,34 @@ class Clock:
         return Deadline() if self.seconds is None else Deadline(self.begin + self.seconds + shift, self.kind)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class TrainingTable:
-    """All training rows, the names the equations use, and how many of the rows are distinct.
+    """All training rows, and how many of them are distinct."""
 
-    Parameters
-    ----------
-    is_complete : bool
-        Whether the search saw every row; otherwise constants are polished.
-    control : Control
-        In the user's names.
-    as_found : bool
-        Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.contract.engine.Engine`.
-    is_known : bool
-        Whether the weights are one over the square of each row's standard deviation.
-    x_sigma : ndarray of shape (n_features,), optional
-        Standard deviations of the inputs' own errors.
-    rating : Rating, optional
-        Of a loss other than squared errors.
-    """
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray | None
-    names: tuple[str, ...]
+    rows: Rows  # with the names that the equations use
     n_rows: int
-    is_complete: bool
-    control: Control = field(default_factory=Control)
+    is_complete: bool  # whether the search saw every row; otherwise constants are polished
+    control: Control = field(default_factory=Control)  # in the user's names
+    #: Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.contract.engine.Engine`.
     as_found: bool = False
-    is_known: bool = False
-    x_sigma: FloatArray | None = None
-    rating: Rating | None = field(init=False)
-    sample: Sample = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sample", Sample(np.ascontiguousarray(self.X.T), self.names))
-        loss = self.control.loss
-        is_plain = loss.is_squared or np.ptp(self.y) == 0.0
-        object.__setattr__(self, "rating", None if is_plain else Rating.of(loss, self.y, self.weights))
+    @cached_property
+    def rating(self) -> Rating | None:
+        """Of a loss other than squared errors."""
+        return Rating.of(self.control.loss, self.rows)
 
+    @cached_property
     def deciding(self) -> Rows:
         """The rows that decide, each once, in an order of their own."""
-        X, y, w = merged_rows(self.X, self.y, self.weights)
-        level = math.sqrt(len(y) / np.sum(self.weights)) if self.is_known and self.weights is not None else None
-        if len(y) > MAX_DECIDING_ROWS:
-            some = np.unique(np.linspace(0, len(y) - 1, MAX_DECIDING_ROWS).astype(np.intp))
-            X, y, w = X[some], y[some], None if w is None else w[some]
-        return Rows(X, y, w, self.names, self.control.loss, level, self.x_sigma).ordered
+        rows = self.rows.merged
+        if len(rows) > MAX_DECIDING_ROWS:
+            rows = rows.some(np.unique(np.linspace(0, len(rows) - 1, MAX_DECIDING_ROWS).astype(np.intp)))
+        return rows.ordered
+
+    def values(self, expression: Expression) -> FloatArray:
+        """Of an equation, at all rows."""
+        found: FloatArray = values([expression], self.rows.sample)[0]
+        return found
 
     def choice(
         self,
@@ -170,43 +154,43 @@ class TrainingTable:
         deadline: Deadline,
     ) -> Choice:
         """What was found, in the user's names and units, and what nobody searched for, by price."""
-        rows = self.deciding()
+        rows = self.deciding
 
         def allowed(e: Expression) -> bool:
             makes_sense = dimensions is None or not e.variables or dimensions.allows(e)
             is_short = self.control.complexity(e) <= max_complexity or not e.variables
-            return makes_sense and is_short and (not e.variables or self.control.allows(e, self.sample))
+            return makes_sense and is_short and (not e.variables or self.control.allows(e, self.rows.sample))
 
         shaped = writable(lambda c: self.control.shaped(written(c.expression)), found)
         plain = plain_equations(rows, max_complexity, () if self.as_found else operators)
         candidates = [e for e in dict.fromkeys([*shaped, *plain]) if e is not None and allowed(e)]
-        is_fitted = self.is_complete and len(rows.y) == self.n_rows
+        is_fitted = self.is_complete and len(rows) == self.n_rows
         chooser = Chooser(
-            rows, allowed, self.control.complexity, deadline, is_fixed=self.as_found, is_fitted=is_fitted,
-            is_free=self.control.template is None,
+            rows, allowed, self.control.complexity, deadline, self.control.loss, is_fixed=self.as_found,
+            is_fitted=is_fitted, is_free=self.control.template is None,
         )  # fmt: skip
         return chooser.choice(candidates, noise)
 
     def polished(self, choice: Choice, priced: Priced, deadline: Deadline) -> Expression:
         """An equation with its constants fitted to all rows, where only some of them decided."""
-        if self.as_found or (self.is_complete and len(choice.rows.y) == self.n_rows) or deadline.is_over:
+        if self.as_found or (self.is_complete and len(choice.rows) == self.n_rows) or deadline.is_over:
             return priced.expression
         if self.rating is not None:
-            return refined(priced.expression, self.X, self.names, self.rating, deadline)[0]
-        values = predictions(priced.expression, self.X, self.names)
-        weights = self.weights_at(choice, priced.expression, values)
-        return polished(priced.expression, self.X, self.y, weights, self.names, keeps_simple=True, deadline=deadline)[0]
+            return refined(priced.expression, self.rating, deadline)[0]
+        return polished(
+            priced.expression, self.weighed(choice, priced.expression), keeps_simple=True, deadline=deadline
+        )[0]
 
-    def weights_at(self, choice: Choice, expression: Expression, values: FloatArray) -> FloatArray | None:
-        """Weights of all rows under the noise at an equation with these values."""
-        own = None if self.weights is None else self.weights / self.weights.mean()
-        rows = Rows(self.X, self.y, own, self.names, self.control.loss, choice.rows.level, self.x_sigma)
-        return rows.weights_at(expression, values, choice.noise)
+    def weighed(self, choice: Choice, expression: Expression) -> Rows:
+        """All rows with their weights under the noise at an equation."""
+        own = None if self.rows.weights is None else self.rows.own_weights
+        rows = replace(self.rows, weights=own, level=choice.rows.level)
+        return choice.noise.weighed(rows, expression, self.values(expression))
 
     def shown(self, expression: Expression, weights: FloatArray | None) -> Candidate:
         """An equation with its error on all rows under the weights of the noise."""
-        values = predictions(expression, self.X, self.names)
-        error = nmse(self.y, values, weights) if self.rating is None else self.rating.error(values)
+        at_rows = self.values(expression)
+        error = nmse(self.rows.y, at_rows, weights) if self.rating is None else self.rating.error(at_rows)
         cost = self.control.complexity(expression)
         return Candidate(
             expression, expression, error, base_score(error, cost, self.n_rows), cost if self.control.costs else None
@@ -218,12 +202,12 @@ class TrainingTable:
             return candidate
         own = candidate.expression
         for form in (tidy(own), own):  # the first may be deeper than allowed, or have a difference
-            found = with_known_digits(form, self.X, self.y, weights, self.names, n_rows=self.n_rows)
+            found = with_known_digits(form, self.rows.weighed(weights), n_rows=self.n_rows)
             is_plain = set(_operators(found)) <= set(_operators(own))
             if (
                 is_plain
                 and self.control.complexity(found) <= candidate.complexity
-                and self.control.allows(found, self.sample)
+                and self.control.allows(found, self.rows.sample)
             ):
                 return candidate if found == own else self.shown(found, weights)
         return candidate
@@ -231,9 +215,9 @@ class TrainingTable:
     def mean_loss(self, candidate: Candidate, weights: FloatArray | None) -> float:
         """The loss of an equation, in its own units."""
         if self.rating is None:
-            centre = np.average(self.y, weights=weights)
-            return candidate.nmse * float(np.average((self.y - centre) ** 2, weights=weights))
-        return self.rating.mean(predictions(candidate.expression, self.X, self.names))
+            y, centre = self.rows.y, np.average(self.rows.y, weights=weights)
+            return candidate.nmse * float(np.average((y - centre) ** 2, weights=weights))
+        return self.rating.mean(self.values(candidate.expression))
 
     def as_written(
         self, candidate: Candidate, operators: Collection[str], max_complexity: int, deadline: Deadline | None = None
@@ -241,18 +225,17 @@ class TrainingTable:
         """The candidate in the words of a person, with the same values at the rows; little of it when time is over."""
         if self.as_found:
             return candidate
-        some = np.unique(np.linspace(0, len(self.y) - 1, SPELLED_ROWS).astype(np.intp))
-        X = self.X[some]
-        before = predictions(candidate.expression, X, self.names)
+        sample = self.rows.sample.rows(np.unique(np.linspace(0, len(self.rows) - 1, SPELLED_ROWS).astype(np.intp)))
+        before = values([candidate.expression], sample)[0]
         if not np.isfinite(before).all():
             return candidate
         largest = float(np.max(np.abs(before)))
 
         def agrees(e: Expression) -> bool:
-            return bool((np.abs(predictions(e, X, self.names) - before) <= SAME_VALUE * largest).all())
+            return bool((np.abs(values([e], sample)[0] - before) <= SAME_VALUE * largest).all())
 
         allowed = frozenset(operators)
-        positive = [name for name, low in zip(self.names, self.X.min(axis=0).tolist(), strict=True) if low > 0.0]
+        positive = [name for name, low in zip(sample.names, self.rows.sample.X.min(axis=1), strict=True) if low > 0.0]
         # A fit may have written a difference where only sums are allowed: what is not spelled is respelled even so.
         short = spelled(candidate.expression, agrees, positive, lambda: deadline is not None and deadline.is_over)
         for spelling in (short, with_plain_waves(candidate.expression, turns=False), candidate.expression):
@@ -263,7 +246,7 @@ class TrainingTable:
             score = base_score(candidate.nmse, cost, self.n_rows)
             written = Candidate(candidate.form, found, candidate.nmse, score, cost if self.control.costs else None)
             is_dearer = written.cost is not None and cost > candidate.complexity
-            if cost <= max_complexity and self.control.allows(found, self.sample) and not is_dearer:
+            if cost <= max_complexity and self.control.allows(found, self.rows.sample) and not is_dearer:
                 return written
         return candidate
 
@@ -279,13 +262,13 @@ def load_tables() -> None:
 
 
 def equation_rows(
-    front: Sequence[Candidate], data: TrainingTable, sample: FloatArray, weights: FloatArray | None
+    front: Sequence[Candidate], data: TrainingTable, sample: Sample, weights: FloatArray | None
 ) -> pd.DataFrame:
     """The columns of ``equations_``, one row for each candidate; novelties are those on the rows of the search."""
     import pandas as pd
 
     rows = []
-    found = novelties([candidate.expression for candidate in front], sample, names=data.names)
+    found = novelties([candidate.expression for candidate in front], sample)
     for candidate, own in zip(front, found, strict=True):
         known = own.status is Status.OK
         rows.append(
@@ -305,7 +288,7 @@ def equation_rows(
 def shown_equations(
     choice: Choice,
     data: TrainingTable,
-    sample: FloatArray,
+    sample: Sample,
     select: object,
     *,
     operators: Collection[str],
@@ -316,8 +299,7 @@ def shown_equations(
 
     Rows that are shorter and fit better than the chosen one stay in ``choice_``, with what speaks against them.
     """
-    values = predictions(choice.chosen.expression, data.X, data.names)
-    weights = data.weights_at(choice, choice.chosen.expression, values)
+    weights = data.weighed(choice, choice.chosen.expression).weights
     shown = [data.shown(data.polished(choice, p, deadline), weights) for p in choice.on_front()]
     written = [
         c if k and deadline.is_over else data.as_written(c, operators, max_complexity, deadline)

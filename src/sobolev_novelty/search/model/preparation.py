@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample, as_target, numeric_array
-from sobolev_novelty.core.score import merged_rows
 from sobolev_novelty.errors import DataError, ParameterError
-from sobolev_novelty.search.contract.engine import Deadline, MoreRows, UserTerms
+from sobolev_novelty.search.contract.engine import Deadline, UserTerms
 from sobolev_novelty.search.problem.dimensions import Dimensions
-from sobolev_novelty.search.problem.natural_units import natural_units
+from sobolev_novelty.search.problem.natural_units import NaturalUnits, natural_units
 from sobolev_novelty.search.problem.units import Units
 
-#: Rows an engine searches on, and those that it goes on with in its second half (:class:`MoreRows`); constants are
+#: Rows an engine searches on, and those that it goes on with in its second half (:attr:`Problem.more`); constants are
 #: polished on all rows afterwards.
 MAX_ROWS, MAX_MORE_ROWS = 2000, 10_000
 #: Columns an engine searches on.
@@ -40,100 +41,67 @@ SECONDS_FOR_TREES = 6.0
 IndexArray = npt.NDArray[np.intp]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Prepared:
-    """What an engine searches on.
+    """What an engine searches on."""
 
-    Parameters
-    ----------
-    sample : Sample
-        Named ``x0, x1, …`` by the column's place in the user's table; only chosen columns are there.
-    y : ndarray of shape (n_rows,)
-    weights : ndarray of shape (n_rows,) or None
-        With mean 1.
-    columns : tuple of int
-        Chosen columns of the user's table.
-    n_rows : int
-        Distinct rows of the user's table, of a very long one among those looked at.
-    is_complete : bool
-        Whether every row of the user's table is in the sample.
-    units : Units
-        What the columns of the sample were divided by.
-    X_user : ndarray of shape (n_features, n_rows)
-        The sample's columns in the user's units.
-    more : MoreRows, optional
-        The sample and further rows, where there are any.
-    more_in_user_units : ndarray of shape (n_features, n_more_rows), optional
-        Their inputs in the user's units.
-    """
+    #: In the user's units; only chosen columns, named ``x0, x1, …`` by their place in the user's table.
+    given: Rows
+    units: Units  # what the columns are divided by in a search
+    columns: tuple[int, ...]  # chosen columns of the user's table
+    n_rows: int  # distinct rows of the user's table, of a very long one among those looked at
+    is_complete: bool  # whether every row of the user's table is among those given
+    more: Rows | None = None  # those and further ones, in the user's units, where there are any
+    natural: NaturalUnits | None = None  # which inputs were set to one before
 
-    sample: Sample
-    y: FloatArray
-    weights: FloatArray | None
-    columns: tuple[int, ...]
-    n_rows: int
-    is_complete: bool
-    units: Units
-    X_user: FloatArray
-    more: MoreRows | None = None
-    more_in_user_units: FloatArray | None = None
+    @cached_property
+    def rows(self) -> Rows:
+        """The rows of the search, in its own units."""
+        return self._searched(self.given)
 
-    def table(self, n_features: int) -> FloatArray:
+    @property
+    def more_rows(self) -> Rows | None:
+        """Those with further ones."""
+        return None if self.more is None else self._searched(self.more)
+
+    def _searched(self, rows: Rows) -> Rows:
+        pure = rows if self.natural is None else self.natural.applied(rows)
+        return replace(pure, sample=Sample(self.units.applied(pure.sample.X, pure.names), pure.names))
+
+    def table(self, names: Sequence[str]) -> Rows:
         """The rows of the search with all of the user's columns; those not searched on are 0."""
-        table = np.zeros((self.sample.n_samples, n_features))
-        table[:, list(self.columns)] = self.X_user.T
-        return table
+        X = np.zeros((len(names), len(self.given)))
+        X[list(self.columns)] = self.given.sample.X
+        return replace(self.rows, sample=Sample(X, tuple(names)))
 
 
-def prepare(
-    X: FloatArray,
-    y: FloatArray,
-    weights: FloatArray | None,
-    rng: np.random.Generator,
-    deadline: Deadline | None = None,
-) -> Prepared:
+def prepare(rows: Rows, rng: np.random.Generator, deadline: Deadline | None = None) -> Prepared:
     """Merge, order and choose rows and columns.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    deadline : Deadline, optional
-        Of the whole fit: where little time is left, columns are ranked without trees.
+    ``deadline``: of the whole fit: where little time is left, columns are ranked without trees.
 
-    Examples
-    --------
     >>> X = np.array([[2.0], [1.0], [2.0]])
-    >>> prepared = prepare(X, X[:, 0], None, np.random.default_rng(0))
-    >>> prepared.sample.X.tolist(), (prepared.weights * 3 / 2).tolist()
-    ([[1.0, 2.0]], [1.0, 2.0])
+    >>> prepared = prepare(Rows.of(X, X[:, 0]), np.random.default_rng(0))
+    >>> prepared.rows.X.tolist(), (prepared.rows.weights * 3 / 2).tolist()
+    ([[1.0], [2.0]], [1.0, 2.0])
     """
-    _refuse_what_has_no_square(y)
-    n_rows = len(y)
+    _refuse_what_has_no_square(rows.y)
+    n_rows, more = len(rows), None
     if n_rows > MAX_MERGED_ROWS:
-        rows = np.sort(rng.choice(n_rows, MAX_MERGED_ROWS, replace=False))
-        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
-    X, y, weights = merged_rows(X, y, weights)
-    n_distinct = len(y)
+        rows = rows.some(np.sort(rng.choice(n_rows, MAX_MERGED_ROWS, replace=False)))
+    rows = replace(rows.merged, level=None, x_sigma=None)
+    n_distinct = len(rows)
     is_complete = n_rows <= MAX_MERGED_ROWS and n_distinct <= MAX_ROWS
-    more: tuple[FloatArray, FloatArray, FloatArray | None] | None = None
     if n_distinct > MAX_ROWS:
         drawn = rng.choice(n_distinct, min(n_distinct, MAX_MORE_ROWS), replace=False)
-        rows, all_drawn = np.sort(drawn[:MAX_ROWS]), np.sort(drawn)
-        more = X[all_drawn], y[all_drawn], None if weights is None else weights[all_drawn]
-        X, y, weights = X[rows], y[rows], None if weights is None else weights[rows]
+        more, rows = rows.some(np.sort(drawn)), rows.some(np.sort(drawn[:MAX_ROWS]))
     in_time = deadline is None or deadline.remaining > SECONDS_FOR_TREES
-    columns = chosen_columns(X, y, with_trees=in_time)
+    columns = chosen_columns(rows.X, rows.y, with_trees=in_time)
     names = tuple(f"x{k}" for k in columns)
-    searched = np.ascontiguousarray(X[:, columns].T)
-    units = Units.of(searched, names)
-    sample = Sample(units.applied(searched, names), names)
-    chosen = tuple(int(k) for k in columns)
-    prepared = Prepared(sample, np.ascontiguousarray(y), weights, chosen, n_distinct, is_complete, units, searched)
-    if more is None:
-        return prepared
-    wide = np.ascontiguousarray(more[0][:, columns].T)
-    rest = MoreRows(Sample(units.applied(wide, names), names), np.ascontiguousarray(more[1]), more[2])
-    return replace(prepared, more=rest, more_in_user_units=wide)
+    given, wide = (some and replace(some, sample=Sample(some.sample.X[columns], names)) for some in (rows, more))
+    assert given is not None
+    units = Units.of(given.sample.X, names)
+    return Prepared(given, units, tuple(int(k) for k in columns), n_distinct, is_complete, wide)
 
 
 def with_units(
@@ -141,27 +109,18 @@ def with_units(
 ) -> tuple[Prepared, UserTerms, Dimensions | None, list[Expression]]:
     """A problem whose columns have units, in the user's names; where it can be, one of pure numbers.
 
-    Parameters
-    ----------
-    is_plain : bool
-        Whether it can: limits on forms hold for equations of the user's own columns, not for those of pure numbers.
+    ``is_plain``: whether it can: limits on forms hold for equations of the user's own columns, not for those of pure
+    numbers.
     """
     for guess in guesses:
         dimensions.check(guess)
-    names = prepared.sample.names
     own = dimensions.renamed({name: own for own, name in user.names.items()})
-    guesses = [*guesses, *(user.written(e) for e in own.monomials(names))]
-    natural = natural_units(own, names, prepared.X_user, prepared.y) if is_plain else None
+    guesses = [*guesses, *(user.written(e) for e in own.monomials(prepared.given.names))]
+    natural = natural_units(own, prepared.given) if is_plain else None
     if natural is None:
         return prepared, user, own, guesses
-    rows = natural.applied(prepared.X_user, names, prepared.y, prepared.weights)
-    units = Units.of(rows.X, natural.names)
-    sample = Sample(units.applied(rows.X, natural.names), natural.names)
-    pure = replace(prepared, sample=sample, y=rows.y, weights=rows.weights, units=units, X_user=rows.X)
-    if prepared.more is not None and prepared.more_in_user_units is not None:
-        wide = natural.applied(prepared.more_in_user_units, names, prepared.more.y, prepared.more.weights)
-        more = MoreRows(Sample(units.applied(wide.X, natural.names), natural.names), wide.y, wide.weights)
-        pure = replace(pure, more=more, more_in_user_units=wide.X)
+    units = Units.of(natural.applied(prepared.given).sample.X, natural.names)
+    pure = replace(prepared, units=units, natural=natural)
     return pure, replace(user, units=units, natural=natural), None, guesses
 
 

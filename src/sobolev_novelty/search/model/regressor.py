@@ -14,13 +14,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from sobolev_novelty import kernels
 from sobolev_novelty.core.digits import DEFAULT_DIGITS
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.parameters import declared
-from sobolev_novelty.core.sample import FloatArray, as_target, plain_table
+from sobolev_novelty.core.rows import Rows
+from sobolev_novelty.core.sample import FloatArray, Sample, as_target, plain_table
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.kernels.evaluate import as_expression, read_together
+from sobolev_novelty.kernels.evaluate import as_expression, read_together, values
 from sobolev_novelty.report.intervals.intervals import Intervals, intervals
 from sobolev_novelty.report.reporting import NoveltyReport, novelty
 from sobolev_novelty.search.choose.choice import Rule, by_rule
@@ -35,7 +35,6 @@ from sobolev_novelty.search.contract.engine import (
     UserTerms,
 )
 from sobolev_novelty.search.contract.registry import engine_named, template_engine
-from sobolev_novelty.search.fit.loss_fit import predictions
 from sobolev_novelty.search.islands.cores import Cores
 from sobolev_novelty.search.islands.seeding import Seeder, seeding_engine
 from sobolev_novelty.search.loop.loop import Budget, Callback, SearchResult, within
@@ -273,9 +272,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         previous = list(self.equations_["expression"]) if self.warm_start and hasattr(self, "equations_") else []
         X, y = validated(self, X, y)
         weights, x_sigma = row_weights(X, sample_weight, self.sigma, self.x_sigma)
+        rows = Rows.of(X, y, weights, self._names(), level=None if self.sigma is None else 1.0, x_sigma=x_sigma)
         memory = self._remembered(X, y, weights)
         if memory.state is None:
-            prepared = prepare(X, y, weights, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
+            prepared = prepare(rows, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
             memory = replace(memory, prepared=prepared)
         prepared, rng, names = memory.prepared, memory.rng, self._names()
         source = self.guesses if isinstance(self.guesses, GuessSource) else None
@@ -299,8 +299,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         told = [] if callback is None else [in_users_terms(callback, problem.user.written)]
         result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=told)
         self.counts_ = counts | result.counts
-        rows = X, y, weights, names, prepared.n_rows, prepared.is_complete
-        table = TrainingTable(*rows, self._control(), self._engine().as_found, self.sigma is not None, x_sigma)
+        table = TrainingTable(rows, prepared.n_rows, prepared.is_complete, self._control(), self._engine().as_found)
         self._store(result, table, prepared, problem, Clock.hurried() if result.is_interrupted else clock)
         self._memory_ = replace(memory, state=result.state) if self.warm_start else None
         if saved is not None:
@@ -319,9 +318,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X, expression = validated_rows(self, X), self._equation(index)
         if not self._warned_ and hasattr(self, "_ranges_"):
             self._warned_ += warn_outside(X, expression, self._names(), self._ranges_)
-        programs = kernels.compile_programs([expression], self._names())
-        with np.errstate(all="ignore"):
-            return np.asarray(kernels.derivatives(programs, np.ascontiguousarray(X.T))[0, 0])
+        return np.asarray(values([expression], Sample(np.ascontiguousarray(X.T), self._names()))[0])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the chosen equation at other rows."""
@@ -374,8 +371,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         index : int, optional
             Row of ``equations_``; by default the chosen one.
         """
-        *rows, weights = self._rows(X, y)
-        found = novelty(self._equation(index), *rows, sample_weight=weights, names=self._names(), max_terms=None)
+        X_used, *rest, weights = self._rows(X, y)
+        found = novelty(
+            self._equation(index), X_used, *rest, sample_weight=weights, names=self._names(), max_terms=None
+        )
         return found if X is not None else found.taken_from(self._n_known_)
 
     def intervals(self, X: Any = None, y: Any = None, index: int | None = None, **options: Any) -> Intervals:
@@ -383,7 +382,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Options are those of :func:`sobolev_novelty.intervals`; the noise is that of the fit.
         """
-        weights = self._given_ if X is None and hasattr(self, "_sample_") else None
+        weights = self._rows_.weights if X is None and hasattr(self, "_rows_") else None
         X, y, _ = self._rows(X, y)
         if y is None:
             raise ParameterError("'y' is missing: intervals need the target of the rows of 'X'.")
@@ -396,8 +395,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         """What the training rows say of each term of the chosen equation; see the class."""
         check_is_fitted(self)
         if self._verdicts_ is None:
-            X, y, weights = self._rows(None, None)
-            self._verdicts_ = term_verdicts(self.expression_, X, y, weights, self._names())
+            self._verdicts_ = term_verdicts(self.expression_, *self._rows(None, None))
         return self._verdicts_
 
     @property
@@ -413,16 +411,16 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def alike_inputs_(self) -> tuple[str, ...]:
         """Which inputs the training rows cannot tell apart, in sentences; see the class."""
-        return alike_inputs(self._rows(None, None)[0], self._names())
+        return alike_inputs(self._rows(None, None)[0].X.T, self._names())
 
     def _rows(self, X: Any, y: Any) -> tuple[Any, Any, FloatArray | None]:
         """Rows that were given, or those of the search with target and weights."""
         check_is_fitted(self)
         if X is not None:
             return X, y, None
-        if not hasattr(self, "_sample_"):
+        if not hasattr(self, "_rows_"):
             raise ParameterError("A loaded model has no training rows: give 'X'.")
-        return self._sample_, self._target_, self._weights_
+        return self._rows_.sample, self._rows_.y, self._weights_
 
     def plot(self, ax: Axes | None = None) -> Figure:
         """The front: error against complexity, the chosen equation marked (matplotlib); on ``ax`` where it is given."""
@@ -457,7 +455,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         from sobolev_novelty.search.model.display import model_html
 
         notes = [self.stop_reason_]
-        if hasattr(self, "_sample_"):
+        if hasattr(self, "_rows_"):
             n = len(self.rivals_) - 1
             near = "1 different function is" if n == 1 else f"{n} different functions are"
             notes += [f"{near} within 5 nats: model.rivals_."] * (n > 0) + [*self.alike_inputs_]
@@ -489,13 +487,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS) and not in_words
             prepared, user, dimensions, guesses = with_units(dimensions, prepared, user, guesses, is_plain=is_plain)
         forms = tuple(user.read(guess) for guess in guesses)
-        kept = tuple(form for form in forms if set(form.variables) <= set(prepared.sample.names))
-        rows = prepared.sample, prepared.y, prepared.weights
+        kept = tuple(form for form in forms if set(form.variables) <= set(prepared.rows.names))
         control = self._control().read(user.read, {name: own for own, name in user.names.items()})
         is_plain = control.loss.is_squared and self.sigma is None and user.natural is None
-        parts: dict[str, Any] = {"user": user, "dimensions": dimensions, "control": control, "more": prepared.more}
+        parts: dict[str, Any] = {"user": user, "dimensions": dimensions, "control": control, "more": prepared.more_rows}
         parts["noise"] = self.noise if is_plain else "constant"
-        return Problem(*rows, operators, limit, kept, **parts)
+        return Problem(prepared.rows, operators, limit, kept, **parts)
 
     def _dimensions(self) -> Dimensions | None:
         return Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
@@ -563,21 +560,20 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             deadline=clock.choice,
         )  # fmt: skip
         if not callable(self.select):
-            choice.chosen = by_rule(choice, "score" if data.as_found else self.select)
-        self._sample_ = prepared.table(self.n_features_in_)
-        self._target_, self._n_known_ = prepared.y, len(data.X)
-        self._ranges_ = np.array([data.X.min(axis=0), data.X.max(axis=0)])
+            rule = "score" if data.as_found else self.select
+            choice = replace(choice, chosen=by_rule(choice, rule, data.control.loss))
+        self._rows_, self._n_known_ = prepared.table(data.rows.names), len(data.rows)
+        self._ranges_ = np.array([data.rows.sample.X.min(axis=1), data.rows.sample.X.max(axis=1)])
         self._warned_: list[str] = []
         table, index = shown_equations(
-            choice, data, self._sample_, self.select, operators=problem.written_operators,
+            choice, data, self._rows_.sample, self.select, operators=problem.written_operators,
             max_complexity=problem.max_complexity, deadline=clock.end,
         )  # fmt: skip
         self.equations_ = EquationTable(table)
         self.choose(index)
-        values = predictions(self.expression_, self._sample_, data.names)
-        is_known = bool(np.isfinite(values).all())
-        self._weights_ = choice.noise.weights(values, prepared.weights) if is_known else prepared.weights
-        self._given_, self._shape_ = prepared.weights, choice.noise
+        at_rows = values([self.expression_], self._rows_.sample)[0]
+        self._weights_ = choice.noise.weighed(self._rows_, self.expression_, at_rows).weights
+        self._shape_ = choice.noise
         self._choice_, self.choice_ = choice, EquationTable(choice.frame())
         self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls

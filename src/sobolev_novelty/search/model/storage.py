@@ -126,7 +126,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     ]
     named = getattr(model, "feature_names_in_", None)
     ranges = getattr(model, "_ranges_", None)
-    verdicts = model.verdicts_ if hasattr(model, "_sample_") else model._verdicts_
+    verdicts = model.verdicts_ if hasattr(model, "_rows_") else model._verdicts_
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sobolev_novelty.core.digits import short_numbers
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.report.reporting import novelty
 
 if TYPE_CHECKING:
@@ -19,16 +19,9 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def term_verdicts(
-    expression: Expression, X: FloatArray, y: FloatArray, weights: FloatArray | None, names: tuple[str, ...]
-) -> pd.DataFrame:
-    """One row per additive term, with the columns :data:`COLUMNS`.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    """
-    found = novelty(expression, X, y, sample_weight=weights, names=names, max_terms=None).table
+def term_verdicts(expression: Expression, sample: Sample, y: FloatArray, weights: FloatArray | None) -> pd.DataFrame:
+    """One row per additive term, with the columns :data:`COLUMNS`."""
+    found = novelty(expression, sample, y, sample_weight=weights, max_terms=None).table
     return found.assign(term=[short_numbers(text) for text in found["term"]]).reindex(columns=list(COLUMNS))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ParameterError, SobolevError
 
@@ -117,6 +118,9 @@ class Loss:
         return w / w.max() if (w > 0.0).sum() > 1 else None
 
 
+LEAST_SQUARES = Loss()
+
+
 def huber_scale(y: FloatArray) -> float:
     """Where Huber's loss turns linear: a tenth of the target's robust standard deviation."""
     spread = 1.4826 * float(np.median(np.abs(y - np.median(y))))
@@ -146,8 +150,7 @@ class Rating:
     Parameters
     ----------
     loss : Loss
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,) or None
+    rows : Rows
     scale : float
         Of Huber's loss.
     least, total : float
@@ -157,16 +160,18 @@ class Rating:
     """
 
     loss: Loss
-    y: FloatArray
-    weights: FloatArray | None
+    rows: Rows
     scale: float
     least: float
     total: float
     degree: float = 2.0
 
     @classmethod
-    def of(cls, loss: Loss, y: FloatArray, weights: FloatArray | None) -> Rating:
-        """The rating on these rows."""
+    def of(cls, loss: Loss, rows: Rows) -> Rating | None:
+        """The rating on these rows; None for squared errors, which a fit knows already, and for a constant target."""
+        y, weights = rows.y, rows.weights
+        if loss.is_squared or np.ptp(y) == 0.0:
+            return None
         from scipy.optimize import minimize_scalar  # not with the module: islands must start fast
 
         scale = huber_scale(y)
@@ -183,11 +188,11 @@ class Rating:
                 f"'loss' must be finite and smallest where the prediction is the target. Got {best:g} for a constant "
                 f"and {least:g} for the target itself. Check the order of its arguments: loss(y, prediction)."
             )
-        return cls(loss, y, weights, scale, least, best - least, _degree(loss, y, weights, scale, least))
+        return cls(loss, rows, scale, least, best - least, _degree(loss, y, weights, scale, least))
 
     def mean(self, p: FloatArray) -> float:
         """The loss itself."""
-        return self.loss.mean(self.y, p, self.weights, self.scale)
+        return self.loss.mean(self.rows.y, p, self.rows.weights, self.scale)
 
     def error(self, p: FloatArray) -> float:
         """What stands in the place of the relative squared error: a loss of another degree is raised to be like it."""

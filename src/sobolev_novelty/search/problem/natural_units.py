@@ -16,7 +16,7 @@ Least squares in y is least squares in y/s with weights s².
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
@@ -27,7 +27,8 @@ from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.factoring import factored
 from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.core.rows import Rows
+from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import ExpressionError
 from sobolev_novelty.search.problem.dimensions import PURE, Dimension, Dimensions
 
@@ -41,15 +42,6 @@ FRACTION_COST = 2
 LEEWAY = 2
 
 Powers = Mapping[str, Fraction]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PureNumbers:
-    """Rows in natural units: inputs (n_features, n_samples), target, weights with mean 1."""
-
-    X: FloatArray
-    y: FloatArray
-    weights: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +62,8 @@ class NaturalUnits:
     >>> units = {"m": "kg", "v": "m/s", "c": "m/s"}
     >>> X = np.array([[1.0, 2.0, 3.0, 4.0], [0.2, 0.4, 0.1, 0.3], [1.0, 2.0, 1.5, 2.5]])
     >>> given = Dimensions.of(units, "J", tuple(units), is_free=False)
-    >>> found = natural_units(given, tuple(units), X, X[0] * X[2] ** 2 + X[0] * X[1] ** 2 / 2)
+    >>> y = X[0] * X[2] ** 2 + X[0] * X[1] ** 2 / 2
+    >>> found = natural_units(given, Rows(Sample(X, tuple(units)), y))
     >>> found.ones, str(found.read(parse("m*c**2 + m*v**2/2"))), str(found.written(parse("1 + 0.5*v**2")))
     (('m', 'c'), '1 + 0.5*v**2', 'm*(square(c) + 0.5*square(v))')
     """
@@ -84,16 +77,17 @@ class NaturalUnits:
         """The inputs that are left; each stands for its pure number."""
         return tuple(self.groups)
 
-    def applied(self, X: FloatArray, names: Sequence[str], y: FloatArray, weights: FloatArray | None) -> PureNumbers:
-        """The rows in natural units; X has shape (n_features, n_samples)."""
-        rows, scale = dict(zip(names, X, strict=True)), self.scales(X, names)
-        numbers = np.array([rows[name] * _values(powers, rows) for name, powers in self.groups.items()])
-        squares = scale**2 if weights is None else weights * scale**2
-        return PureNumbers(numbers, y / scale, squares / squares.mean())
+    def applied(self, rows: Rows) -> Rows:
+        """The rows in natural units, with weights of mean 1."""
+        columns, scale = dict(zip(rows.names, rows.sample.X, strict=True)), self.scales(rows.sample)
+        numbers = np.array([columns[name] * _values(powers, columns) for name, powers in self.groups.items()])
+        squares = scale**2 if rows.weights is None else rows.weights * scale**2
+        return Rows(Sample(numbers, self.names), rows.y / scale, squares / squares.mean())
 
-    def scales(self, X: FloatArray, names: Sequence[str]) -> FloatArray:
+    def scales(self, sample: Sample) -> FloatArray:
         """What the target is divided by, at each row."""
-        return np.broadcast_to(_values(self.scale, dict(zip(names, X, strict=True))), X.shape[1:])
+        columns = dict(zip(sample.names, sample.X, strict=True))
+        return np.broadcast_to(_values(self.scale, columns), sample.X.shape[1:])
 
     def written(self, expression: Expression) -> Expression:
         """An equation of pure numbers as one of the inputs."""
@@ -114,28 +108,29 @@ class NaturalUnits:
         return tidy(expression.substituted({name: Expression.of(1.0) for name in self.ones}))
 
 
-def natural_units(dimensions: Dimensions, names: Sequence[str], X: FloatArray, y: FloatArray) -> NaturalUnits | None:
+def natural_units(dimensions: Dimensions, rows: Rows) -> NaturalUnits | None:
     """The positive inputs to be set to one: they leave the simplest numbers, and of such a scale near the target.
 
     None where numbers may carry units, where the target's unit is not known or no product of inputs has it, and where
     nothing or everything would be set to one.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_features, n_samples)
     """
+    names = rows.names
     if dimensions.target is None or dimensions.is_free or len(names) > MAX_INPUTS:
         return None
     units = {name: dimensions.inputs.get(name, PURE) for name in names}
     n_ones = int(np.linalg.matrix_rank(_floats(units.values())))
-    may_be_one = [name for name, row in zip(names, X, strict=True) if units[name] != PURE and (row > 0.0).all()]
+    may_be_one = [
+        name for name, row in zip(names, rows.sample.X, strict=True) if units[name] != PURE and (row > 0.0).all()
+    ]
     if not 0 < n_ones < len(names):
         return None
     every = [_in_terms_of(ones, units, dimensions.target) for ones in combinations(may_be_one, n_ones)]
     found = [choice for choice in every if choice is not None]
     least = min(map(_cost, found), default=Fraction(0))
     # The better the scale follows the target, the more alike are the rows that are left.
-    near = {choice: _alignment(choice.scales(X, names), y) for choice in found if _cost(choice) <= least + LEEWAY}
+    near = {
+        choice: _alignment(choice.scales(rows.sample), rows.y) for choice in found if _cost(choice) <= least + LEEWAY
+    }
     return max(near, key=near.__getitem__, default=None)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.parameters import check
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.tables.files import Table, TableFile, read_table
 from sobolev_novelty.tables.format import TableFormat
@@ -170,10 +171,10 @@ class Workspace:
 
     def start_fit(self, question: Question, options: Mapping[str, Any]) -> None:
         """Search for an equation, with ``seconds``, ``max_complexity`` and ``select`` of ``options``."""
-        from sobolev_novelty.search.choose.choice import check_select
+        from sobolev_novelty.search.model.arguments import REGRESSOR
 
         select = options.get("select") or "price"
-        check_select(select)
+        check("select", select, REGRESSOR["select"])
         with self._work:
             table = self._table()
             self._refuse_while_fitting("another search can start")

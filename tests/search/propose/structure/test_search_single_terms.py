@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, as_sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Problem
@@ -47,7 +48,7 @@ def test_a_constant_and_forbidden_functions():
 
 def exact_forms(law: Callable[..., FloatArray], X: FloatArray, n_batches: int) -> list[str]:
     """The exact ones among the first structural forms of a law."""
-    problem = Problem(as_sample(X), law(*X.T))
+    problem = Problem(Rows(as_sample(X), law(*X.T)))
     batches = itertools.islice(structural_forms(problem, np.random.default_rng(0)), n_batches)
     forms = dict.fromkeys(form for batch in batches for form in batch)
     values = [evaluate(form, problem.sample) for form in forms]

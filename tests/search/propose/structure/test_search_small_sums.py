@@ -8,6 +8,7 @@ import pytest
 from sobolev_novelty import SymbolicRegressor
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS
 from sobolev_novelty.search.fit.fits import Fitter
@@ -24,10 +25,7 @@ def forms(X: np.ndarray, y: np.ndarray, operators: tuple[str, ...] = DEFAULT_OPE
 
 
 def least_error(X: np.ndarray, y: np.ndarray, found: list[Expression]) -> float:
-    names = tuple(f"x{j}" for j in range(X.shape[1]))
-    fits = Fitter(np.ascontiguousarray(X.T), names, y, None, float(np.sum((y - y.mean()) ** 2))).fit(
-        [split_form(form) for form in found], 30
-    )
+    fits = Fitter(Rows.of(X, y)).fit([split_form(form) for form in found], 30)
     return min(fit.nmse for fit in fits)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given, strategies as st
 from algebra_cases import operators_of
 from sobolev_novelty.algebra.writing import scaled, writable
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
@@ -150,7 +151,7 @@ def test_a_reduced_problem_is_wrapped_back_into_the_original() -> None:
 )
 def test_structural_forms_contain_laws_that_are_in_no_benchmark(text: str) -> None:
     y = evaluate(parse(text), X)
-    problem = Problem(as_sample(X), y)
+    problem = Problem(Rows(as_sample(X), y))
     best = np.inf
     for batch in structural_forms(problem, np.random.default_rng(0)):
         best = min([best, *(_nmse(form, y) for form in batch)])
@@ -160,15 +161,15 @@ def test_structural_forms_contain_laws_that_are_in_no_benchmark(text: str) -> No
 
 
 def test_a_constant_target_or_constant_inputs_give_no_structural_forms() -> None:
-    assert list(structural_forms(Problem(as_sample(X), np.ones(400)), np.random.default_rng(0))) == []
+    assert list(structural_forms(Problem(Rows(as_sample(X), np.ones(400))), np.random.default_rng(0))) == []
     flat = as_sample(np.ones((400, 2)))
-    assert list(structural_forms(Problem(flat, RNG.normal(size=400)), np.random.default_rng(0))) == []
+    assert list(structural_forms(Problem(Rows(flat, RNG.normal(size=400))), np.random.default_rng(0))) == []
 
 
 def test_a_smooth_law_is_not_doubtful_and_noise_is() -> None:
     rng = np.random.default_rng(0)
-    smooth = Problem(as_sample(X), X[:, 0] ** 2 * X[:, 1])
-    noise = Problem(as_sample(X), rng.normal(size=len(X)))
+    smooth = Problem(Rows(as_sample(X), X[:, 0] ** 2 * X[:, 1]))
+    noise = Problem(Rows(as_sample(X), rng.normal(size=len(X))))
     assert not is_doubtful(smooth, rng)
     assert is_doubtful(noise, rng)
 
@@ -177,7 +178,7 @@ def test_structural_forms_of_wide_noise_come_to_an_end() -> None:
     """Reductions of twelve variables would take minutes and tell nothing: they are not tried."""
     rng = np.random.default_rng(1)
     wide = rng.uniform(1.0, 2.0, (300, 12))
-    batches = list(structural_forms(Problem(as_sample(wide), rng.normal(size=300)), rng))
+    batches = list(structural_forms(Problem(Rows(as_sample(wide), rng.normal(size=300))), rng))
     assert 0 < len(batches) < 60
 
 
@@ -268,7 +269,7 @@ def test_a_factor_beyond_the_range_of_floats_does_not_end_the_structural_forms()
     rng = np.random.default_rng(0)
     inputs = rng.uniform(1.0, 5.0, (400, 4))
     d, G, m1, m2 = inputs.T
-    problem = Problem(as_sample(inputs), 2.0 * np.pi * np.sqrt(d**3 / (G * (m1 + m2))))
+    problem = Problem(Rows(as_sample(inputs), 2.0 * np.pi * np.sqrt(d**3 / (G * (m1 + m2)))))
     forms = (form for batch in structural_forms(problem, rng) for form in batch)
     assert any(np.allclose(evaluate(form, inputs), problem.y, rtol=1e-9) for form in islice(forms, 600))
 
@@ -287,8 +288,7 @@ def test_an_interaction_beside_parabolas_is_found_among_other_inputs(seed: int) 
     variables, y = friedman(250, 1.0, seed)
     forms = interactions(variables, y, DEFAULT_OPERATORS)
     X = np.stack([v.values for v in variables])
-    names = tuple(f"x{k}" for k in range(10))
-    fits = Fitter(X, names, y, None, float(np.var(y) * len(y))).fit([split_form(form) for form in forms], 30)
+    fits = Fitter(Rows.of(X.T, y)).fit([split_form(form) for form in forms], 30)
     best = min(range(len(forms)), key=lambda i: fits[i].nmse)
     assert set(forms[best].variables) == {"x0", "x1", "x2", "x3", "x4"}
     assert forms[best].complexity < 40
@@ -347,7 +347,7 @@ def test_a_law_among_inputs_that_do_not_matter_is_proposed_as_soon_as_without_th
     rng = np.random.default_rng(11)
     inputs = rng.uniform(1.0, 3.0, (300, 8))
     y = inputs[:, 1] * inputs[:, 4] / (np.square(inputs[:, 6]) - 0.5 * inputs[:, 1])
-    forms = islice(structural_forms(Problem(as_sample(inputs), y), np.random.default_rng(0)), 60)
+    forms = islice(structural_forms(Problem(Rows(as_sample(inputs), y)), np.random.default_rng(0)), 60)
     best = min(
         (float(np.mean((evaluate(form, inputs) - y) ** 2) / np.var(y)) for batch in forms for form in batch),
         default=1.0,
@@ -360,9 +360,9 @@ def test_a_bell_curve_whose_tails_are_zero_in_floats_is_proposed() -> None:
     inputs = np.column_stack([rng.uniform(-9.0, 9.0, 300), rng.uniform(0.1, 5.0, 300)])
     y = np.exp(-0.5 * np.square(inputs[:, 0] / inputs[:, 1])) / inputs[:, 1]
     assert (y == 0.0).any()
-    batches = islice(structural_forms(Problem(as_sample(inputs), y), np.random.default_rng(0)), 80)
+    batches = islice(structural_forms(Problem(Rows(as_sample(inputs), y)), np.random.default_rng(0)), 80)
     assert any(np.mean((evaluate(form, inputs) - y) ** 2) < 1e-16 for batch in batches for form in batch)
     counts = np.random.default_rng(13).poisson(2.0, 300).astype(float)
     assert (
-        len(_shuffled(Problem(as_sample(inputs), counts), np.random.default_rng(0))[1]) == 300
+        len(_shuffled(Problem(Rows(as_sample(inputs), counts)), np.random.default_rng(0))[1]) == 300
     )  # these zeros are zeros

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.lab.bench.judging.exact import NUMERIC_TOLERANCE
@@ -102,7 +103,6 @@ def has_form(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool,
     >>> has_form(parse("1.02*x0 - 0.49*x0*x1 + 0.001*x1"), parse("x0 - x0*x1/2"), X)
     (False, 'A term or constant vanishes when the constants are refitted.')
     """
-    names = tuple(f"x{k}" for k in range(X.shape[1]))
     with np.errstate(all="ignore"):
         t, m = evaluate(truth, X), evaluate(found, X)
     usable = np.isfinite(t)
@@ -112,10 +112,10 @@ def has_form(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool,
     if not off <= NEAR:
         return False, f"Its values are {off:.2g} of the spread away."
     total = len(t) * spread**2
-    fitter = Fitter(np.ascontiguousarray(X.T), names, t, None, total)
+    fitter = Fitter(Rows.of(X, t))
     form = split_form(found)
     fitted = fitter.fit([form], REFIT_ITERATIONS)[0]
-    left = math.sqrt(fitted.nmse)
+    left = math.sqrt(fitted.loss / total)
     if left > NUMERIC_TOLERANCE:
         return False, f"Refitted, it leaves {left:.1e} unexplained."
     sizes = np.abs(fitted.coefficients) * np.sqrt(np.mean(fitter.values(fitted.terms) ** 2, axis=1))
