@@ -95,7 +95,7 @@ class Slow(Engine[Waiting]):
 
 
 def search(y: np.ndarray, *rounds: tuple[str, ...], budget: Budget | None = None, **options: object) -> SearchResult:
-    problem = Problem(Rows(SAMPLE, y), **options)  # type: ignore[arg-type]
+    problem = Problem(Rows(SAMPLE, y, options.pop("weights", None)), **options)  # type: ignore[arg-type]
     return run(problem, Scripted(rounds), budget or Budget(max_evaluations=1000), np.random.default_rng(0))
 
 
