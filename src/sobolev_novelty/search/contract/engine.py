@@ -311,8 +311,8 @@ SWAPS = ("none", "novelty", "size", "random")
 
 
 @checked_class(
-    weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of(*COSTS),
-    screens=one_of(*SCREENS), swaps=one_of(*SWAPS),
+    weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of("default", *COSTS),
+    screens=one_of("default", *SCREENS), swaps=one_of(*SWAPS),
 )  # fmt: skip
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
@@ -340,12 +340,12 @@ class SobolevGuidance:
         Candidates reranked in each round (tree search).
     intercept : {"term", "free"}
         Screening: whether a constant is a term among others, or projected out of every term.
-    deletes : {"D.2", "novelty", "error", "size"}
+    deletes : {"default", "D.2", "novelty", "error", "size"}
         Which term an expression is tried without: that of least deletion cost
         (:mod:`sobolev_novelty.metric.deletion`), among those with ν ≤ τ alone ("D.2") or among all.
-    screens : {"novelty", "count", "none"}
+    screens : {"default", "novelty", "count", "none"}
         Which children are fitted first: those whose terms all qualify, or, for comparison, those with few terms; or
-        all as they come.
+        all as they come. Each engine has its own default of both (``default_deletes``, ``default_screens``).
     swaps : {"none", "novelty", "size", "random"}
         How terms of an archive of fitted ones are put in the place of the one that an expression needs least
         (:mod:`sobolev_novelty.search.propose.swapping`).
@@ -358,9 +358,17 @@ class SobolevGuidance:
     archive_capacity: int = 64
     pool_size: int = 64
     intercept: str = "term"
-    deletes: str = "D.2"
-    screens: str = "novelty"
+    deletes: str = "default"
+    screens: str = "default"
     swaps: str = "none"
+
+    def settled(self, deletes: str = "D.2", screens: str = "novelty") -> SobolevGuidance:
+        """The same with these where it has "default"."""
+        return replace(
+            self,
+            deletes=deletes if self.deletes == "default" else self.deletes,
+            screens=screens if self.screens == "default" else self.screens,
+        )
 
     @property
     def geometry(self) -> Geometry:
@@ -438,12 +446,17 @@ class Engine(Options, ABC, Generic[S]):
     as_found: ClassVar[bool] = False
     has_islands: ClassVar[bool] = False
     asks_in_words: ClassVar[bool] = False
+    #: Which term guidance tries to do without, and which children it prefers, where it does not say so itself.
+    default_deletes: ClassVar[str] = "D.2"
+    default_screens: ClassVar[str] = "novelty"
     guidance: Guidance
 
     @property
     def signal(self) -> SobolevGuidance | None:
         """The guidance that is used: none where it was left to a regressor and there is none."""
-        return None if isinstance(self.guidance, str) else self.guidance
+        if not isinstance(self.guidance, SobolevGuidance):
+            return None
+        return self.guidance.settled(self.default_deletes, self.default_screens)
 
     def guided_by(self, novelty: bool | SobolevGuidance) -> None:
         """Take what the regressor says, unless this engine was told to go without.
