@@ -1,10 +1,7 @@
 """How well a network solves tasks, with E2ESR's inference: the paper's pretraining experiment (Section 4.3).
 
 Inputs are standardized, the target is not. The network reads bags of at most 200 rows and writes, for each bag, the
-greedy formula and samples. Of formulas with one skeleton the first is kept; linear coefficients and an offset are
-fitted to all, inner constants to the best few, with and without an offset that the network did not write, from the
-constants that it wrote. The formula with the smallest training error is chosen; of fits that are exact up to rounding,
-the shortest.
+greedy formula and samples; a readout fits constants and chooses the formula (:mod:`.readouts`).
 
 A *draw* is one such run. Samples of several draws come from the same bags, and each draw also has the greedy formulas.
 """
@@ -20,21 +17,16 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from sobolev_novelty.algebra.canonical import assemble
-from sobolev_novelty.algebra.writing import ONE
 from sobolev_novelty.core.expression import Expression, Token
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.core.score import EXACT_NMSE
 from sobolev_novelty.engines.transformer.corpus import N_POINTS, Corpus, CorpusSettings
 from sobolev_novelty.engines.transformer.decoding import Grammar
 from sobolev_novelty.engines.transformer.model import Model
 from sobolev_novelty.engines.transformer.sampling import Drawn, draw
 from sobolev_novelty.engines.transformer.tokenizer import MAX_INPUTS, decode
-from sobolev_novelty.errors import ExpressionError, ParameterError
-from sobolev_novelty.kernels.evaluate import evaluate
-from sobolev_novelty.search.fit.fitting import Fit, fit_terms
-from sobolev_novelty.search.fit.forms import Form, split_form
+from sobolev_novelty.errors import ParameterError
+from sobolev_novelty.lab.pretraining.readouts import LEAST_SQUARES, WRITTEN, Refinement, Solution, readout
 
 #: Rows of the fits at most, as in E2ESR.
 FIT_ROWS = 1024
@@ -64,6 +56,8 @@ class Decoding:
         Samples of each, over all bags; the greedy formula of each bag comes on top.
     n_bags : int
         Sets of at most 200 training rows that the network reads.
+    own_bags : bool
+        Whether each draw has such sets of its own; otherwise all draws share them.
     temperature : float
     n_refined : int
         Formulas of each draw whose inner constants are fitted: those with the smallest error before.
@@ -71,16 +65,20 @@ class Decoding:
         Steps of that fit.
     n_starts : int
         Its starting points: what the network wrote, and others around it.
+    readout : {"least squares", "written"}
+        What is fitted, and how a formula is chosen.
     seed : int
     """
 
     n_draws: int = 8
     n_samples: int = 128
     n_bags: int = 2
+    own_bags: bool = False
     temperature: float = 1.0
     n_refined: int = 10
     n_iterations: int = 20
     n_starts: int = 1
+    readout: str = LEAST_SQUARES
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -89,6 +87,17 @@ class Decoding:
                 raise ParameterError(f"'{name}' must be at least 1. Got {getattr(self, name)}.")
         if self.n_samples % self.n_bags:
             raise ParameterError(f"'n_samples' must be a multiple of 'n_bags', {self.n_bags}. Got {self.n_samples}.")
+        if self.readout not in (LEAST_SQUARES, WRITTEN):
+            raise ParameterError(f"'readout' must be '{LEAST_SQUARES}' or '{WRITTEN}'. Got {self.readout!r}.")
+
+
+#: Ours, and the paper's as far as E2ESR's code tells it.
+INFERENCES = {
+    "ours": Decoding(),
+    "paper": Decoding(
+        n_draws=4, n_samples=10, n_bags=1, own_bags=True, temperature=0.1, n_iterations=200, readout=WRITTEN
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,22 +140,30 @@ def by_network(model: Model) -> Propose:
     """Formulas that a network writes for the bags of a table."""
 
     def propose(sample: Sample, y: FloatArray, decoding: Decoding, rng: np.random.Generator) -> list[list[Expression]]:
-        draws: list[list[Expression]] = [[] for _ in range(decoding.n_draws)]
-        grammar = Grammar.of(model.settings, torch.tensor([sample.n_features]))
-        per_bag = decoding.n_samples // decoding.n_bags
-        device = next(model.parameters()).device
-        for _ in range(decoding.n_bags):
-            X_bag, y_bag = (part.to(device) for part in _bag(sample, y, rng))
-            greedy = draw(model, X_bag, y_bag, grammar, n_samples=0, rng=rng)
-            found = draw(
-                model, X_bag, y_bag, grammar, n_samples=per_bag * decoding.n_draws, rng=rng,
-                temperature=decoding.temperature,
-            )  # fmt: skip
-            for own, dealt in zip(draws, _dealt(found, decoding.n_draws, rng), strict=True):
-                own.extend(decode(formula.tokens) for formula in (*greedy, *dealt))
-        return draws
+        if not decoding.own_bags:
+            return _from_bags(model, sample, y, decoding, decoding.n_draws, rng)
+        return [_from_bags(model, sample, y, decoding, 1, rng)[0] for _ in range(decoding.n_draws)]
 
     return propose
+
+
+def _from_bags(
+    model: Model, sample: Sample, y: FloatArray, decoding: Decoding, n_draws: int, rng: np.random.Generator
+) -> list[list[Expression]]:
+    """Draws that share their bags."""
+    draws: list[list[Expression]] = [[] for _ in range(n_draws)]
+    grammar = Grammar.of(model.settings, torch.tensor([sample.n_features]))
+    per_bag = decoding.n_samples // decoding.n_bags
+    device = next(model.parameters()).device
+    for _ in range(decoding.n_bags):
+        X_bag, y_bag = (part.to(device) for part in _bag(sample, y, rng))
+        greedy = draw(model, X_bag, y_bag, grammar, n_samples=0, rng=rng)
+        found = draw(
+            model, X_bag, y_bag, grammar, n_samples=per_bag * n_draws, rng=rng, temperature=decoding.temperature
+        )
+        for own, dealt in zip(draws, _dealt(found, n_draws, rng), strict=True):
+            own.extend(decode(formula.tokens) for formula in (*greedy, *dealt))
+    return draws
 
 
 def by_generator(settings: CorpusSettings) -> Propose:
@@ -185,16 +202,6 @@ def _dealt(found: Sequence[Drawn], n_draws: int, rng: np.random.Generator) -> li
     return [[found[k] for k in sorted(set(owners[d::n_draws].tolist()))] for d in range(n_draws)]
 
 
-@dataclass(frozen=True, slots=True)
-class Solution:
-    """What one draw found: the chosen formula in standardized inputs, or why there is none."""
-
-    expression: Expression | None
-    nmse: float
-    n_distinct: int
-    failure: str = ""
-
-
 def solve(part: Split, propose: Propose, decoding: Decoding) -> list[Solution]:
     """The chosen formula of each draw for one task."""
     n_features = part.X_train.shape[1]
@@ -205,69 +212,6 @@ def solve(part: Split, propose: Propose, decoding: Decoding) -> list[Solution]:
     sample, y = Scaling.of(part.X_train)(part.X_train), part.y_train
     draws = propose(sample, y, decoding, rng)
     rows = np.arange(min(len(y), FIT_ROWS))
-    chooser = _Chooser(sample.rows(rows), y[rows], decoding, rng)
+    refinement = Refinement(decoding.n_refined, decoding.n_iterations, decoding.n_starts)
+    chooser = readout(decoding.readout, sample.rows(rows), y[rows], refinement, rng)
     return [chooser.choose(formulas) for formulas in draws]
-
-
-class _Chooser:
-    """Fits formulas to one table; what several draws propose is fitted once."""
-
-    def __init__(self, sample: Sample, y: FloatArray, decoding: Decoding, rng: np.random.Generator) -> None:
-        self.sample, self.y, self.decoding, self.rng = sample, y, decoding, rng
-        self.total = float(np.sum((y - y.mean()) ** 2))
-        self.rough: dict[Expression, float] = {}
-        self.fine: dict[Expression, tuple[float, Expression] | None] = {}
-
-    def choose(self, formulas: Sequence[Expression]) -> Solution:
-        """The best formula of one draw."""
-        distinct = list({_skeleton(formula): formula for formula in reversed(formulas)}.values())[::-1]
-        self._rank([formula for formula in distinct if formula not in self.rough])
-        ranked = sorted(distinct, key=lambda formula: self.rough[formula])[: self.decoding.n_refined]
-        best = [formula for formula in ranked if self.rough[formula] < math.inf]
-        self._refine([formula for formula in best if formula not in self.fine])
-        fitted = [found for found in (self.fine[formula] for formula in best) if found is not None]
-        if not fitted:
-            return Solution(None, math.inf, len(distinct), "No formula is finite on the training rows.")
-        nmse, expression = min(fitted, key=_rank)
-        return Solution(expression, nmse, len(distinct))
-
-    def _rank(self, formulas: Sequence[Expression]) -> None:
-        forms = [_with_offset(split_form(formula)) for formula in formulas]
-        for formula, fit in zip(formulas, self._fits(forms, 0, 1), strict=True):
-            self.rough[formula] = fit.loss
-
-    def _refine(self, formulas: Sequence[Expression]) -> None:
-        written = [split_form(formula) for formula in formulas]
-        forms = [*written, *map(_with_offset, written)]
-        fits = self._fits(forms, self.decoding.n_iterations, self.decoding.n_starts)
-        for formula, plain, offset in zip(formulas, fits[: len(formulas)], fits[len(formulas) :], strict=True):
-            found = [judged for judged in (self._judged(plain), self._judged(offset)) if judged is not None]
-            self.fine[formula] = min(found, key=_rank, default=None)
-
-    def _fits(self, forms: Sequence[Form], n_iterations: int, n_starts: int) -> list[Fit]:
-        return fit_terms(
-            [form.terms for form in forms], self.sample, self.y, free=[form.free for form in forms],
-            n_iterations=n_iterations, n_starts=n_starts, rng=self.rng,
-        )  # fmt: skip
-
-    def _judged(self, fit: Fit) -> tuple[float, Expression] | None:
-        """Error on the training rows as the formula is written down."""
-        try:
-            expression = assemble(fit.terms, fit.coefficients.tolist())
-        except ExpressionError:
-            return None
-        with np.errstate(all="ignore"):
-            loss = float(np.sum((self.y - evaluate(expression, self.sample)) ** 2))
-        return (loss / self.total if self.total else loss, expression) if math.isfinite(loss) else None
-
-
-def _rank(found: tuple[float, Expression]) -> tuple[float, int]:
-    return max(found[0], EXACT_NMSE), found[1].complexity
-
-
-def _with_offset(form: Form) -> Form:
-    return form if ONE in form.terms else Form((*form.terms, ONE), (*form.free, False))
-
-
-def _skeleton(formula: Expression) -> tuple[object, ...]:
-    return tuple(None if isinstance(token, float) else token for token in formula.tokens)

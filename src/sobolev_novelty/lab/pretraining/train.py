@@ -97,7 +97,7 @@ def run(trainer: Trainer, limits: Limits) -> None:
         n_parameters=sum(p.numel() for p in trainer.model.parameters()), threads=machine.n_threads,
         schedule=dataclasses.asdict(trainer.schedule), settings=trainer.settings.to_dict(),
     )  # fmt: skip
-    held_back = _validation_sets(trainer)
+    held_back = validation_sets(trainer)
     batches = ordered_batches(
         trainer.corpus, training.batch, first=trainer.step, n_threads=machine.n_threads, prepare=machine.prepare
     )
@@ -211,7 +211,8 @@ def _keep_the_best(trainer: Trainer, limits: Limits, found: dict[str, dict[str, 
         write_weights(limits.weights, "weights", trainer.settings, trainer.averaged.state_dict(), progress)
 
 
-def _validation_sets(trainer: Trainer) -> dict[str, Prepared]:
+def validation_sets(trainer: Trainer) -> dict[str, Prepared]:
+    """Formulas of another seed, random and filtered ones."""
     settings = trainer.settings
     sets = {}
     for arm in ("random", "filtered"):
