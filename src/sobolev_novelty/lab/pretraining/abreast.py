@@ -1,8 +1,8 @@
 """Train arms and seeds side by side on one device: ``python -m sobolev_novelty.lab.pretraining.abreast``.
 
-A small network leaves much of a large GPU idle, so that nine of them in one process take little longer than three. All
-have made the same number of steps at any time: what ends one ends all, and no arm has an engine, a machine or an hour of
-its own. On the way each network writes formulas for tasks (:mod:`.formulas`).
+A small network leaves part of a large GPU idle, and one process compiles once for all of them. All have made the same
+number of steps at any time: what ends one ends all, and no arm has an engine, a machine or an hour of its own. On the
+way each network writes formulas for tasks (:mod:`.formulas`).
 
 The number of formulas is given, or follows from the seconds that are given and the speed of the first rounds.
 """
@@ -31,6 +31,8 @@ from sobolev_novelty.lab.pretraining.trainer import Machine, Prepared, Trainer
 
 #: Shares of a run after which networks write formulas; the cool-down begins at the last but one.
 POINTS = (1 / 32, 1 / 16, 1 / 8, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0)
+#: Draws of each inference at the end; on the way there is one of the paper's.
+LAST_DRAWS = {"paper": 4, "ours": 2}
 #: Rounds before the clock starts, and rounds that it times.
 N_WARM, N_TIMED = 12, 48
 #: Seconds kept for what the networks write, and the share of the rest that may be planned with.
@@ -111,8 +113,8 @@ def train_abreast(runs: Sequence[RunSettings], machine: Machine, plan: Plan) -> 
 def _lanes(runs: Sequence[RunSettings], machine: Machine, plan: Plan) -> list[Lane]:
     lanes: list[Lane] = []
     keeps: dict[str, tuple[float, ...]] = {}
-    for settings in runs:
-        corpus, seed = settings.corpus, settings.training.seed
+    for given in runs:
+        settings, corpus, seed = given, given.corpus, given.training.seed
         if corpus.arm == "matched" and not corpus.keep:
             key = repr(dataclasses.replace(corpus, seed=0))
             if key not in keeps:
@@ -148,9 +150,7 @@ def _set_length(lanes: Sequence[Lane], steps: int) -> None:
     steps = max(steps // 64, 2) * 64
     for lane in lanes:
         trainer = lane.trainer
-        training = dataclasses.replace(
-            trainer.settings.training, samples=steps * trainer.settings.training.batch
-        )
+        training = dataclasses.replace(trainer.settings.training, samples=steps * trainer.settings.training.batch)
         trainer.settings = dataclasses.replace(trainer.settings, training=training)
         cooldown = round(training.cooldown_share * steps)
         trainer.schedule = dataclasses.replace(
@@ -207,11 +207,10 @@ def _checkpoint(lane: Lane, plan: Plan, *, is_last: bool) -> None:
     found = {name: trainer.validate(prepared) for name, prepared in lane.held_back.items()}
     samples = trainer.step * trainer.settings.training.batch
     if plan.bags is not None:
-        trainer.averaged.eval()
-        for name in ("paper", "ours") if is_last else ("paper",):
+        for name, n_draws in LAST_DRAWS.items() if is_last else [("paper", 1)]:
             lane.records += written_for(
-                trainer.averaged, plan.bags, INFERENCES[name], samples=samples, inference=name,
-                seed=trainer.settings.training.seed,
+                trainer.averaged, plan.bags, dataclasses.replace(INFERENCES[name], n_draws=n_draws), samples=samples,
+                inference=name, seed=trainer.settings.training.seed,
             )  # fmt: skip
         for name in {record.inference for record in lane.records}:
             own = [record for record in lane.records if record.inference == name]
@@ -250,7 +249,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     compile_mode = options.compile or ("graph" if options.device == "cuda" else "none")
     bags = None if options.bags is None else Bags.read(options.bags)
-    train_abreast(runs, Machine(options.device, options.threads, compile_mode), Plan(options.out, bags, options.seconds))
+    train_abreast(
+        runs, Machine(options.device, options.threads, compile_mode), Plan(options.out, bags, options.seconds)
+    )
 
 
 if __name__ == "__main__":

@@ -141,17 +141,17 @@ def by_network(model: Model) -> Propose:
 
     def propose(sample: Sample, y: FloatArray, decoding: Decoding, rng: np.random.Generator) -> list[list[Expression]]:
         if not decoding.own_bags:
-            return _from_bags(model, sample, y, decoding, decoding.n_draws, rng)
-        return [_from_bags(model, sample, y, decoding, 1, rng)[0] for _ in range(decoding.n_draws)]
+            return _sharing_bags(model, sample, y, decoding, rng)
+        single = replace(decoding, n_draws=1)
+        return [_sharing_bags(model, sample, y, single, rng)[0] for _ in range(decoding.n_draws)]
 
     return propose
 
 
-def _from_bags(
-    model: Model, sample: Sample, y: FloatArray, decoding: Decoding, n_draws: int, rng: np.random.Generator
+def _sharing_bags(
+    model: Model, sample: Sample, y: FloatArray, decoding: Decoding, rng: np.random.Generator
 ) -> list[list[Expression]]:
-    """Draws that share their bags."""
-    draws: list[list[Expression]] = [[] for _ in range(n_draws)]
+    draws: list[list[Expression]] = [[] for _ in range(decoding.n_draws)]
     grammar = Grammar.of(model.settings, torch.tensor([sample.n_features]))
     per_bag = decoding.n_samples // decoding.n_bags
     device = next(model.parameters()).device
@@ -159,9 +159,10 @@ def _from_bags(
         X_bag, y_bag = (part.to(device) for part in _bag(sample, y, rng))
         greedy = draw(model, X_bag, y_bag, grammar, n_samples=0, rng=rng)
         found = draw(
-            model, X_bag, y_bag, grammar, n_samples=per_bag * n_draws, rng=rng, temperature=decoding.temperature
-        )
-        for own, dealt in zip(draws, _dealt(found, n_draws, rng), strict=True):
+            model, X_bag, y_bag, grammar, n_samples=per_bag * decoding.n_draws, rng=rng,
+            temperature=decoding.temperature,
+        )  # fmt: skip
+        for own, dealt in zip(draws, _dealt(found, decoding.n_draws, rng), strict=True):
             own.extend(decode(formula.tokens) for formula in (*greedy, *dealt))
     return draws
 

@@ -68,9 +68,7 @@ class Readout(ABC):
         """The best formula of one draw."""
 
 
-def readout(
-    name: str, sample: Sample, y: FloatArray, refinement: Refinement, rng: np.random.Generator
-) -> Readout:
+def readout(name: str, sample: Sample, y: FloatArray, refinement: Refinement, rng: np.random.Generator) -> Readout:
     """The readout of this name for a table."""
     return Written(sample, y, refinement) if name == WRITTEN else LeastSquares(sample, y, refinement, rng)
 
@@ -147,11 +145,16 @@ class Written(Readout):
         return _chosen([self.fine[formula] for formula in best], len(distinct))
 
     def _refined(self, formula: Expression) -> tuple[float, Expression]:
+        if not self.refinement.n_iterations:
+            return self._relative(self.losses[formula]), formula
         moved = moved_constants(formula, self.sample, self.y, self.refinement.n_iterations)
         loss = _loss(moved, self.sample, self.y)
         if not loss < self.losses[formula]:
             moved, loss = formula, self.losses[formula]
-        return (loss / self.total if self.total else loss), moved
+        return self._relative(loss), moved
+
+    def _relative(self, loss: float) -> float:
+        return loss / self.total if self.total else loss
 
 
 def moved_constants(formula: Expression, sample: Sample, y: FloatArray, n_iterations: int) -> Expression:

@@ -377,6 +377,74 @@ def pretrained_table_command(
         _deliver(json.dumps([asdict(row) for row in compared(found)]) if as_json else table(found), out)
 
 
+@bench_app.command("pretrained-bags")
+def pretrained_bags_command(
+    *,
+    out: Annotated[Path, typer.Option(help="File of arrays, .npz.")],
+    tasks: Annotated[str | None, typer.Option(help="White-box tasks, separated by commas. Default: all.")] = None,
+) -> None:
+    """Write the rows of the white-box tasks as networks read them, for a machine that trains and has no tasks."""
+    from sobolev_novelty.core.output import check_output
+    from sobolev_novelty.errors import require
+    from sobolev_novelty.lab.bench.showing.pretraining import write_bags
+
+    with one_line_errors():
+        check_output(out, (".npz",))
+        require("torch", extra="transformer")
+        echo(f"{write_bags(out, listed(tasks))} tasks in {out}")
+
+
+@bench_app.command("pretrained-course")
+def pretrained_course_command(
+    sources: Annotated[
+        list[Path], typer.Argument(help="What one network wrote (.jsonl.gz), or a TOML file for its generator alone.")
+    ],
+    *,
+    out: Annotated[Path, typer.Option(help="JSON file; readings that it has already are kept.")],
+    tasks: Annotated[str | None, typer.Option(help="Of a generator: white-box tasks, separated by commas.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+) -> None:
+    """Fit and score what a network wrote along its training, under the paper's inference and under ours."""
+    from sobolev_novelty.core.output import check_output
+    from sobolev_novelty.errors import require
+    from sobolev_novelty.lab.bench.showing.pretraining_course import follow, follow_generator
+    from sobolev_novelty.report.render.progress_bar import progress_bar
+
+    with one_line_errors():
+        check_output(out, (".json",))
+        require("torch", extra="transformer")
+        with progress_bar("Readings") as on_progress:
+            if sources[0].suffix == ".toml":
+                course = follow_generator(sources[0], out, tasks=listed(tasks), n_jobs=jobs, on_progress=on_progress)
+            else:
+                course = follow(sources, out, n_jobs=jobs, on_progress=on_progress)
+        echo(f"{course.arm}, seed {course.seed}: {len(course.readings)} readings in {out}")
+
+
+@bench_app.command("pretrained-course-table")
+def pretrained_course_table_command(
+    results: Annotated[list[Path], typer.Argument(help="Files that 'bench pretrained-course' wrote, or folders.")],
+    *,
+    kind: Annotated[str, typer.Option(help="end, differences or along.")] = "end",
+    figure: Annotated[Path | None, typer.Option(help="Also draw R² along the training: .svg, .png or .pdf.")] = None,
+    out: OutOption = None,
+) -> None:
+    """Arms at the end of their training or along it, read in each way, with intervals over tasks and seeds."""
+    from sobolev_novelty.lab.bench.showing import pretraining_course as courses
+
+    with one_line_errors():
+        kinds = {"end": courses.table, "differences": courses.differences, "along": courses.along}
+        if kind not in kinds:
+            raise ParameterError(f"'kind' must be one of {', '.join(kinds)}. Got {kind!r}.")
+        files = [path for given in results for path in (sorted(given.glob("*.json")) if given.is_dir() else [given])]
+        found = [courses.Course.read(path) for path in files]
+        if figure is not None:
+            from sobolev_novelty.lab.bench.showing.figures import save_figure
+
+            save_figure(courses.figure(found), figure)
+        _deliver(kinds[kind](found), out)
+
+
 def _stored(path: Path) -> tuple[pd.DataFrame, str, list[list[str]]]:
     """The rows of a store, the suite of tasks they belong to, and the methods its experiment set out to compare."""
     from sobolev_novelty.lab.bench.running.store import Store

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -120,9 +120,8 @@ def evaluate_network(
         arm_name(**asdict(stored.settings.corpus)), training.seed, samples,
         _settings(run=stored.settings.to_dict(), decoding=asdict(run)),
     )  # fmt: skip
-    return _evaluated(
-        start, by_network(load_model(weights).to(chosen_device(device))), run, out, tasks=tasks, on_progress=on_progress
-    )
+    propose = by_network(load_model(weights).to(chosen_device(device)))
+    return _evaluated(start, lambda task: propose, run, out, tasks=tasks, on_progress=on_progress)
 
 
 def evaluate_generator(
@@ -138,7 +137,28 @@ def evaluate_generator(
         f"generator alone, {arm_name(**asdict(corpus))}", corpus.seed, 0,
         _settings(corpus=asdict(corpus), decoding=asdict(run)),
     )  # fmt: skip
-    return _evaluated(start, by_generator(corpus), run, out, tasks=tasks, on_progress=on_progress)
+    propose = by_generator(corpus)
+    return _evaluated(start, lambda task: propose, run, out, tasks=tasks, on_progress=on_progress)
+
+
+def write_bags(out: Path, tasks: Sequence[str] | None = None, *, n_bags: int = 4) -> int:
+    """The training rows of tasks as networks read them, for a machine that has no tasks; how many tasks."""
+    from sobolev_novelty.lab.pretraining.evaluate import Scaling
+    from sobolev_novelty.lab.pretraining.formulas import Bags
+
+    parts = [_part(name) for name in white_box(tasks)]
+    tables = [(part.name, Scaling.of(part.X_train)(part.X_train), part.y_train) for part in parts]
+    Bags.of(tables, n_bags, DATA_SEED).write(out)
+    return len(tables)
+
+
+def white_box(tasks: Sequence[str] | None) -> list[str]:
+    """The tasks given, by default all."""
+    return list(suite_tasks("whitebox") if tasks is None else tasks)
+
+
+def _part(name: str) -> TaskData:
+    return task_data(name, DATA_SEED, max_train_rows=TRAIN_ROWS)
 
 
 def _settings(**values: Any) -> dict[str, Any]:
@@ -155,25 +175,37 @@ def arm_name(*, law: str, arm: str, judge: str | None = None, intercept: str = "
 
 
 def _evaluated(
-    start: Evaluation, propose: Any, decoding: Any, out: Path, *, tasks: Sequence[str] | None, on_progress: OnProgress
+    start: Evaluation,
+    propose_for: Callable[[str], Any],
+    decoding: Any,
+    out: Path,
+    *,
+    tasks: Sequence[str] | None,
+    on_progress: OnProgress,
 ) -> Evaluation:
-    from sobolev_novelty.lab.pretraining.evaluate import Scaling, solve
-
-    names = list(suite_tasks("whitebox") if tasks is None else tasks)
+    names = white_box(tasks)
     evaluation = _gone_on_with(start, out)
     done = set(evaluation.tasks)
     for k, name in enumerate(names):
         on_progress(Step(k, len(names), name))
         if name in done:
             continue
-        part = task_data(name, DATA_SEED, max_train_rows=TRAIN_ROWS)
-        scaling = Scaling.of(part.X_train)
-        solutions = solve(part, propose, decoding)
-        for number, solution in enumerate(solutions):
-            row = {"task": name, "draw": number, "n_distinct": solution.n_distinct, "failure": solution.failure}
-            evaluation.rows.append(row | _assessed(solution.expression, scaling, part))
+        evaluation.rows.extend(solved(name, propose_for(name), decoding))
         evaluation.write(out)
     return evaluation
+
+
+def solved(task: str, propose: Any, decoding: Any) -> list[dict[str, Any]]:
+    """A row for each draw of a task."""
+    from sobolev_novelty.lab.pretraining.evaluate import Scaling, solve
+
+    part = _part(task)
+    scaling = Scaling.of(part.X_train)
+    rows = []
+    for number, solution in enumerate(solve(part, propose, decoding)):
+        row = {"task": task, "draw": number, "n_distinct": solution.n_distinct, "failure": solution.failure}
+        rows.append(row | _assessed(solution.expression, scaling, part))
+    return rows
 
 
 def _gone_on_with(start: Evaluation, out: Path) -> Evaluation:
@@ -211,8 +243,8 @@ def _novelty(expression: Expression, sample: Sample, suffix: str) -> dict[str, A
 def least_squares(degree: int, tasks: Sequence[str] | None = None) -> FloatArray:
     """max(0, R²) of polynomials of degree 1 or 2 on each task."""
     scores = []
-    for name in suite_tasks("whitebox") if tasks is None else tasks:
-        part = task_data(name, DATA_SEED, max_train_rows=TRAIN_ROWS)
+    for name in white_box(tasks):
+        part = _part(name)
         mean, deviation = part.X_train.mean(axis=0), part.X_train.std(axis=0)
         train, test = (_powers((X - mean) / deviation, degree) for X in (part.X_train, part.X_test))
         weights = np.linalg.lstsq(train, part.y_train, rcond=None)[0]
@@ -365,22 +397,23 @@ def table(evaluations: Sequence[Evaluation]) -> str:
     )
     lines = [f"| {' | '.join(head)} |", "| --- " + "| ---: " * (len(head) - 1) + "|"]
     for row in compared(evaluations):
-        told = row.summary
+        means = row.summary
         cells = [
-            row.arm, f"{row.samples:,}", str(len(row.seeds)), _with_interval(row.mean),
-            _with_interval(row.against_random, sign=True), _with_interval(row.against_matched, sign=True),
-            f"{told['above_0.999']:.0%}", f"{told['failures']:.1%}", _number(told["complexity"], ".1f"),
-            _number(told["qualified"], ".0%"),
+            row.arm, f"{row.samples:,}", str(len(row.seeds)), told(row.mean),
+            told(row.against_random, sign=True), told(row.against_matched, sign=True),
+            f"{means['above_0.999']:.0%}", f"{means['failures']:.1%}", _number(means["complexity"], ".1f"),
+            _number(means["qualified"], ".0%"),
         ]  # fmt: skip
         lines.append(f"| {' | '.join(cells)} |")
     for name, degree in (("linear least squares", 1), ("quadratic least squares", 2)):
         found = interval(least_squares(degree, tasks)[None, :])
-        lines.append(f"| {name} | | | {_with_interval(found)} | | | | | | |")
+        lines.append(f"| {name} | | | {told(found)} | | | | | | |")
     lines += [f"| paper, {name} | 35,000,000 | 3 | {value:.3f} | | | | | | |" for name, value in PAPER.items()]
     return "\n".join(lines) + "\n"
 
 
-def _with_interval(found: Interval | None, *, sign: bool = False) -> str:
+def told(found: Interval | None, *, sign: bool = False) -> str:
+    """A value with its interval, for a cell."""
     if found is None:
         return ""
     form = "+.3f" if sign else ".3f"
