@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,12 +142,13 @@ def follow(sources: Sequence[Path], out: Path, *, n_jobs: int = 1, on_progress: 
         for kind, (writer, _, _) in READINGS.items()
         if writer == inference and not course.has(kind, samples)
     ]
-    for k, (samples, kind, records) in enumerate(jobs):
-        on_progress(Step(k, len(jobs), f"{samples:,} formulas, {_TITLES[kind]}"))
-        decoding = _decoding(kind, n_draws=len(next(iter(records.values())).draws))
-        rows = _each(_rows_of_record, [(records[task], decoding) for task in tasks], n_jobs)
-        course.readings.append(_reading(samples, kind, rows))
-        course.write(out)
+    with _mapping(n_jobs) as mapped:
+        for k, (samples, kind, records) in enumerate(jobs):
+            on_progress(Step(k, len(jobs), f"{samples:,} formulas, {_TITLES[kind]}"))
+            decoding = _decoding(kind, n_draws=len(next(iter(records.values())).draws))
+            rows = list(mapped(_rows_of_record, [records[task] for task in tasks], repeat(decoding)))
+            course.readings.append(_reading(samples, kind, rows))
+            course.write(out)
     return course
 
 
@@ -159,12 +162,14 @@ def _rows_of_corpus(task: str, corpus: Any, decoding: Any) -> list[dict[str, Any
     return solved(task, by_generator(corpus), decoding)
 
 
-def _each(function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], n_jobs: int) -> list[Any]:
-    """The function of all arguments, in order, in so many processes."""
+@contextmanager
+def _mapping(n_jobs: int) -> Iterator[Callable[..., Iterator[Any]]]:
+    """``map`` in so many processes."""
     if n_jobs == 1:
-        return [function(*given) for given in arguments]
+        yield map
+        return
     with ProcessPoolExecutor(n_jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        return list(pool.map(function, *zip(*arguments, strict=True)))
+        yield pool.map
 
 
 def follow_generator(
@@ -181,12 +186,13 @@ def follow_generator(
     corpus = RunSettings.from_toml(settings).corpus
     names = white_box(tasks)
     course = Course(f"{arm_name(**asdict(corpus))}, no network", corpus.seed, {"corpus": asdict(corpus)}, names)
-    for k, kind in enumerate(READINGS):
-        on_progress(Step(k, len(READINGS), _TITLES[kind]))
-        decoding = _decoding(kind, n_draws=GENERATOR_DRAWS)
-        decoding = replace(decoding, n_samples=decoding.n_samples + decoding.n_bags)  # beside the greedy ones
-        rows = _each(_rows_of_corpus, [(task, corpus, decoding) for task in names], n_jobs)
-        course.readings.append(_reading(0, kind, rows))
+    with _mapping(n_jobs) as mapped:
+        for k, kind in enumerate(READINGS):
+            on_progress(Step(k, len(READINGS), _TITLES[kind]))
+            decoding = _decoding(kind, n_draws=GENERATOR_DRAWS)
+            decoding = replace(decoding, n_samples=decoding.n_samples + decoding.n_bags)  # beside the greedy ones
+            rows = list(mapped(_rows_of_corpus, names, repeat(corpus), repeat(decoding)))
+            course.readings.append(_reading(0, kind, rows))
     course.write(out)
     return course
 
