@@ -141,6 +141,18 @@ def test_documents_agree_with_the_project() -> None:
     }
 
 
+def test_every_package_says_in_ten_lines_what_is_not_obvious_there() -> None:
+    packages = [path.parent for path in PACKAGE.glob("*/__init__.py")]
+    for folder in packages:
+        text = (folder / "README.md").read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 10 and text.startswith(f"# {folder.name}\n"), folder.name
+        for name in re.findall(r"`([a-z_]+(?:[./][a-z_.]+)+)(?:\(\))?`", text):
+            inside = ".".join([folder.name, name])
+            is_path = any((root / name).exists() for root in (ROOT, PACKAGE, folder))
+            is_sentence = name.startswith("report.to_dict")
+            assert is_path or is_sentence or _resolves(inside) or _resolves(name), (folder.name, name)
+
+
 def test_the_layers_of_the_architecture_are_those_that_are_checked() -> None:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
         "contracts"
