@@ -20,7 +20,7 @@ def test_every_registered_engine_keeps_the_contract(engine: str, name: str, chec
     if engine == "transformer":
         pytest.importorskip("torch", reason="this engine needs torch")
     options = {"n_samples": 32} if engine == "transformer" else {}
-    check(engine_named(engine, **options), 150)  # type: ignore[operator]
+    check(engine_named(engine, **options), 60)  # type: ignore[operator]
 
 
 @dataclass(slots=True)

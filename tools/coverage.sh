@@ -34,7 +34,7 @@ assert _native.__file__.startswith('$work'), _native.__file__"
 for set in baseline avx2 avx512; do
   SOBOLEV_SIMD=$set python -m pytest -q -p no:cacheprovider tests/kernels/test_{kernels,kernel_novelties,kernel_pursuit}.py
 done
-python -m pytest -q -p no:cacheprovider tests/kernels/test_kernel_{arguments,faults,interrupts}.py tests/metric/test_batch.py \
+python -m pytest -q -p no:cacheprovider -m 'slow or not slow' tests/kernels/test_kernel_{arguments,faults,interrupts}.py tests/metric/test_batch.py \
   tests/search/fit/test_fitting.py tests/kernels/test_evaluation.py tests/hostile/test_extremes.py \
   tests/search/propose/test_search_pursuit.py tests/lab/pretraining/test_corpus_filter.py \
   tests/engines/transformer/test_transformer_{corpus,skeletons}.py "$@"

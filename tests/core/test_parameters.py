@@ -88,7 +88,11 @@ def may_be_taken(annotation: str, label: str) -> bool:
     return not parts <= set(ANNOTATED) or any(label in ANNOTATED[part] for part in parts)
 
 
-@pytest.mark.parametrize("name", CALLS)
+#: Thousands of searches, or of engines: CI runs them.
+LONG = ("SymbolicRegressor", "DynamicsRegressor", "system.fit", "MCTS", "IGSR")
+
+
+@pytest.mark.parametrize("name", [pytest.param(c, marks=[pytest.mark.slow] * (c in LONG)) for c in CALLS])
 def test_odd_values_are_refused_by_an_error_of_ours_in_time(
     every_call: Calls,
     name: str,

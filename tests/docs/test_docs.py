@@ -41,7 +41,12 @@ def compare(page: Path, results: list[tuple[Block, str, str, str]]) -> None:
     assert wrong == [], "\n\n".join(wrong)
 
 
-@pytest.mark.parametrize("page", WITH_BLOCKS, ids=lambda page: page.stem)
+#: Pages that every run of the tests follows; CI follows all.
+FOLLOWED = ("README", "start", "tutorial")
+RUN = [page if page.stem in FOLLOWED else pytest.param(page, marks=pytest.mark.slow) for page in WITH_BLOCKS]
+
+
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.stem)
 def test_the_blocks_of_a_page_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     if page.stem in ("transformer", "pretraining"):
         pytest.importorskip("torch", reason="this page needs torch")

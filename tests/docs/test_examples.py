@@ -10,7 +10,8 @@ import pytest
 
 from places import ROOT
 
-EXAMPLES = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
+FIRST, *OTHERS = sorted((ROOT / "examples").glob("[0-9][0-9]_*.py"))
+EXAMPLES = [FIRST, *(pytest.param(path, marks=pytest.mark.slow) for path in OTHERS)]
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

@@ -26,6 +26,7 @@ BLOCKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("command", "text"), BLOCKS)
 def test_a_block_is_what_its_command_prints(command: str, text: str) -> None:
     assert pages.output_of(command) == text

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from places import TESTS
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.lab.bench.running.experiment import experiment_from, load_experiment
 from sobolev_novelty.lab.bench.running.isolation import run_isolated
@@ -24,16 +23,12 @@ from sobolev_novelty.ui.cli.main import app
 UNRUNNABLE = ["no_room", "needs_a_package", "killed_by_the_system"]
 
 
-@pytest.fixture(autouse=True)
-def _children_find_the_test_methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]))
-
-
 def experiment(method: str, **options: object):
     table = {"tasks": ["strogatz_vdp1"], "max_train_rows": 100, "methods": {"m": {"method": method, **options}}}
     return experiment_from(table, "test")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", UNRUNNABLE)
 def test_a_failure_of_the_machine_is_not_a_result(method: str, tmp_path: Path) -> None:
     store = Store(tmp_path / "runs.sqlite")
@@ -53,6 +48,7 @@ def test_without_a_temporary_folder_nothing_is_stored(monkeypatch: pytest.Monkey
     assert "No space left" in result["traceback"]
 
 
+@pytest.mark.slow
 def test_a_sweep_that_the_machine_cannot_run_ends_soon(tmp_path: Path) -> None:
     plan = experiment_from(
         {
@@ -83,6 +79,7 @@ def test_methods_and_options_are_checked_before_the_sweep(
         run(experiment(method, **options), Store(tmp_path / "runs.sqlite"))
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_an_exit_code_and_can_retry(tmp_path: Path) -> None:
     file = tmp_path / "e.toml"
     file.write_text(
@@ -100,6 +97,7 @@ def test_the_command_ends_with_an_exit_code_and_can_retry(tmp_path: Path) -> Non
     assert "--retry must be" in CliRunner().invoke(app, [*arguments, "--retry", "unlucky"]).output
 
 
+@pytest.mark.slow
 def test_a_row_of_a_task_that_was_edited_is_refused_or_made_again(tmp_path: Path) -> None:
     formulas, file = tmp_path / "laws.toml", tmp_path / "e.toml"
     law = '[ohm]\nformula = "I*R"\ninputs = { I = [1.0, 2.0], R = [1.0, 5.0] }\n'

@@ -15,7 +15,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from places import ROOT, TESTS
+from places import ROOT
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.lab.bench.problems.suites import suite_tasks
 from sobolev_novelty.lab.bench.running.experiment import experiment_from, load_experiment
@@ -25,12 +25,6 @@ from sobolev_novelty.lab.bench.running.run import SweepProgress, run
 from sobolev_novelty.lab.bench.running.store import CIRCUMSTANCES, Job, Store
 from sobolev_novelty.lab.bench.showing.tables import results_table
 from sobolev_novelty.lab.evidence.claims import process_start
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_test_methods(monkeypatch) -> None:
-    parts = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(parts))
 
 
 def experiment(methods: dict[str, dict[str, object]], **changes: object):
@@ -117,6 +111,7 @@ def test_a_sweep_fills_the_store_and_a_second_one_runs_nothing(tmp_path) -> None
     assert (again.ran, again.skipped) == (0, 4)
 
 
+@pytest.mark.slow
 def test_formulas_of_ones_own_are_run_from_beside_the_experiment(tmp_path) -> None:
     (tmp_path / "mine.toml").write_text('[plane]\nformula = "3*a - b"\ninputs = { a = [0.0, 1.0], b = [0.0, 1.0] }\n')
     path = tmp_path / "experiment.toml"
@@ -138,6 +133,7 @@ def test_other_settings_need_another_store(tmp_path) -> None:
         run(experiment({"linear": {}}, budget=1.0), store)
 
 
+@pytest.mark.slow
 def test_jobs_of_a_living_runner_are_left_alone(tmp_path) -> None:
     plan = experiment({"linear": {}}, tasks=["strogatz_lv*"])
     other = Store(tmp_path / "runs.sqlite")
@@ -292,6 +288,7 @@ def test_an_experiment_can_be_restricted_to_some_methods() -> None:
         plan.restricted(["nothing"])
 
 
+@pytest.mark.slow
 def test_a_method_is_given_dummies_and_units_where_the_experiment_says_so(tmp_path) -> None:
     seen = {"method": "bench_methods_for_tests:what_is_given"}
     plan = experiment(

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from places import TESTS
 from sobolev_novelty.lab.bench.running import starting
 from sobolev_novelty.lab.bench.running.experiment import experiment_from
 from sobolev_novelty.lab.bench.running.isolation import run_isolated
@@ -18,12 +17,6 @@ from sobolev_novelty.lab.bench.running.store import Job
 from sobolev_novelty.lab.evidence.claims import process_start
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Jobs are forked on Linux only.")
-
-
-@pytest.fixture(autouse=True)
-def _children_find_the_test_methods(monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(parts))
 
 
 def request(method: str, **options: object) -> dict[str, object]:
@@ -48,6 +41,7 @@ def test_a_job_that_ends_at_once_is_seen_to_end() -> None:
     assert time.monotonic() - begin < 50.0
 
 
+@pytest.mark.slow
 def test_another_environment_gets_another_nursery(monkeypatch: pytest.MonkeyPatch) -> None:
     run_isolated(request("fail"))
     before = starting._of_this_thread.nursery
@@ -60,6 +54,7 @@ def test_another_environment_gets_another_nursery(monkeypatch: pytest.MonkeyPatc
     assert process_start(pid) is None, "the old one has ended"
 
 
+@pytest.mark.slow
 def test_a_dead_nursery_is_no_result_and_is_replaced(tmp_path: Path) -> None:
     run_isolated(request("fail"))
     nursery = starting._of_this_thread.nursery

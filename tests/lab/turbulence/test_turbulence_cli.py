@@ -20,6 +20,7 @@ def run(*words: str) -> tuple[int, str]:
     return result.exit_code, result.output
 
 
+@pytest.mark.slow
 def test_two_commands_lead_from_data_to_a_velocity_field(tmp_path):
     closure, field = tmp_path / "closure.json", tmp_path / "field.npz"
     code, text = run("select", "--rule", "sobolev", "--terms", "8", "--out", str(closure), "--json")
