@@ -194,8 +194,8 @@ class MCTS(Engine[TreeState]):
                 return _visited(child)
             if not node.children:
                 return _visited(node)
-            bound = self.exploration * math.sqrt(math.log(node.visits + 1.0))
-            node = max(node.children, key=lambda child: child.value + bound / math.sqrt(child.visits + 1e-9))
+            n_above = node.visits
+            node = max(node.children, key=lambda child: child.promise(self.exploration, n_above))
 
     def _children(self, state: TreeState, partial: Partial) -> list[Partial]:
         """Successors, most promising first: steps inside and terms, by how well one more term would do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -29,6 +30,10 @@ class TreeNode:
         while node is not None:
             yield node
             node = node.parent
+
+    def promise(self, exploration: float, n_above: int) -> float:
+        """The upper confidence bound of a child of a node that was passed so often."""
+        return self.value + exploration * math.sqrt(math.log(n_above + 1.0)) / math.sqrt(self.visits + 1e-9)
 
     def count_visit(self) -> None:
         """Count one descent that ended here."""

@@ -47,7 +47,10 @@ def run(folder: Path, *arguments: str, closed: Sequence[int] = ()) -> tuple[int,
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)], ids=str)
+ONE_CLOSED = [pytest.param((k,), marks=pytest.mark.slow) for k in range(3)]
+
+
+@pytest.mark.parametrize("closed", [*ONE_CLOSED, (0, 1, 2)], ids=str)
 def test_a_closed_stream_is_an_empty_one(closed: tuple[int, ...], data: Path) -> None:
     code, printed, told = run(data.parent, "report", "a*b", "data.csv", "--out", "r.json", closed=closed)
     assert code == 0 and told == "" and ("a*b" in printed) == (1 not in closed)

@@ -44,5 +44,5 @@ def select(root: Node, *, exploration: float, widening: float) -> Node:
         if not node.children or node.n_expansions < widening * math.sqrt(node.visits):
             node.n_expansions += 1
             return node
-        bound = exploration * math.sqrt(math.log(node.visits + 1.0))
-        node = max(node.children, key=lambda child: child.value + bound / math.sqrt(child.visits + 1e-9))
+        n_above = node.visits
+        node = max(node.children, key=lambda child: child.promise(exploration, n_above))
