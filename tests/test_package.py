@@ -141,6 +141,10 @@ def test_documents_agree_with_the_project() -> None:
     }
 
 
+def test_the_architecture_is_two_pages() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split()) <= 1200
+
+
 def test_every_package_says_in_ten_lines_what_is_not_obvious_there() -> None:
     packages = [path.parent for path in PACKAGE.glob("*/__init__.py")]
     for folder in packages:
