@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.ode_systems import OdeSystem, integration_error, ode_systems
 from sobolev_novelty import Budget, DynamicsRegressor, SymbolicRegressor
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
@@ -28,7 +29,7 @@ from sobolev_novelty.dynamics.differentiation import smooth
 from sobolev_novelty.dynamics.integration import integrate
 from sobolev_novelty.dynamics.trajectories import Trajectory
 from sobolev_novelty.lab.bench.judging.exact import exact_solution
-from sobolev_novelty.lab.bench.problems.odebench import OdeSystem, has_form, integration_error, ode_systems
+from sobolev_novelty.lab.bench.judging.terms import has_form
 from sobolev_novelty.lab.bench.running.store import Job, Store
 from sobolev_novelty.lab.evidence.origin import circumstances
 from sobolev_novelty.language.peers import from_pysindy

@@ -60,5 +60,5 @@ print(f"{summary.ran} runs, {summary.statuses}")
 print("a second call runs", run(experiment, store).ran)
 
 # %% The table: R² on the test part, nodes, novelty of the terms, laws found. Also as LaTeX and CSV.
-print(results_table(store.frame(), experiment.suite).render("md"))
+print(results_table(store.frame(), experiment.suite).render())
 print(store.frame().query("task == 'bernoulli'")[["method", "expression"]].to_string(index=False))

@@ -19,7 +19,7 @@ import sobolev_novelty as sn
 from dynamical_systems import growth, predation, trajectory
 from sobolev_novelty.dynamics.trajectories import as_trajectories
 from sobolev_novelty.errors import SobolevError
-from sobolev_novelty.lab.bench.problems.odebench import has_form
+from sobolev_novelty.lab.bench.judging.terms import has_form
 
 T = np.linspace(0.0, 10.0, 200)
 SEARCH = sn.SymbolicRegressor(

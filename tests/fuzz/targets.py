@@ -128,7 +128,7 @@ def store(folder: Path) -> Case:
         found = Store(broken, read_only=read_only)
         found.results(), found.settings(), found.frame(with_claims=rng.random() < 0.5), found.finished()
         if read_only:
-            results_table(found.frame(), "whitebox").render("markdown")
+            results_table(found.frame(), "whitebox").render()
         else:
             found.claim(Job("feynman_I_12_1", "linear", rng.randrange(6)))
             found.check_settings({"suite": "whitebox"})

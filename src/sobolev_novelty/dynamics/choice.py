@@ -79,6 +79,3 @@ class SystemChoice:
     def _length(self, system: Sequence[Expression]) -> float:
         found = shoot(system, self.names, self.trajectories, self.curves, only_short=True)
         return math.inf if found is None else found.length(len(self.names))
-
-
-__all__ = ["SystemChoice"]

@@ -214,6 +214,3 @@ def _trust(variance: FloatArray) -> FloatArray:
     """Relative weights of the rates: 1 for most points, less where a rate is known worse than they are."""
     typical = float(np.median(variance))
     return np.minimum(1.0, typical / np.maximum(variance, 1e-300)) if typical > 0.0 else np.ones_like(variance)
-
-
-__all__ = ["METHODS", "Differentiator", "SmoothCurve", "smooth"]

@@ -118,6 +118,3 @@ def _trouble(solver: LSODA, message: str | None, names: Sequence[str], limit: Fl
     # The first steps are short, whatever the equation.
     is_stuck = solver.nfev > 1000 and solver.step_size < SHORTEST_STEP * (t[-1] - t[0])
     return "The solution runs into a singularity." if is_stuck and solver.t < t[-1] else ""
-
-
-__all__ = ["Solution", "integrate"]

@@ -152,6 +152,3 @@ def without_a_term(expression: Expression) -> Iterator[Expression]:
         b = np.ones(len(forms.terms))
         b[i] = 0.0
         yield forms.expressions(np.concatenate([b, forms.constants()]))[0]
-
-
-__all__ = ["IntegralMatching", "Matched", "description_length", "without_a_term"]

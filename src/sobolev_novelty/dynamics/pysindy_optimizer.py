@@ -188,6 +188,3 @@ def _fitted(R: FloatArray, support: Support) -> _Model:
     b: FloatArray = np.asarray(np.linalg.lstsq(U, R[:, -1], rcond=1e-12)[0], dtype=np.float64)
     error = float(np.linalg.norm(R[:, -1] - U @ b))
     return _Model(support, b, residuals(U).nu, error)
-
-
-__all__ = ["NoveltyOptimizer"]

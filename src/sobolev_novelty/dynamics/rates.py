@@ -142,6 +142,3 @@ def minimised(misfit: Misfit, theta: FloatArray) -> FloatArray:
     except (ValueError, np.linalg.LinAlgError):  # a step left the domain of an equation
         return theta
     return np.asarray(found.x)
-
-
-__all__ = ["RateForms", "minimised"]

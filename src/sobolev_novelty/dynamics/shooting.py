@@ -183,6 +183,3 @@ class _Shooting:
         slopes = np.einsum("ijs,jqs->iqs", f_x, Z)
         slopes[:, : f_theta.shape[1]] += f_theta
         return f, slopes
-
-
-__all__ = ["Refined", "shoot"]

@@ -131,6 +131,3 @@ def state_rows(X: Any, names: Sequence[str], time: str | None = None) -> FloatAr
     if rows.shape[1] != n:
         raise DataError(f"'X' must have {n} columns: {', '.join(names)}. Got {rows.shape[1]}.")
     return rows
-
-
-__all__ = ["MIN_POINTS", "Trajectory", "as_trajectories", "state_rows"]

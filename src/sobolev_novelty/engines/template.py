@@ -16,6 +16,9 @@ from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.loop.front import distinct
 from sobolev_novelty.search.problem.template import Template
 
+POPULATION_SIZE, N_OFFSPRING, TOURNAMENT_SIZE = 150, 150, 5
+#: Limits of one function.
+MAX_TERMS, MAX_TERM_SIZE = 4, 15
 #: Functions of one input that are tried first, and how often a form is begun from other constants.
 FIRST = ("square", "cube", "inv", "sqrt", "exp", "log", "sin", "cos", "tanh")
 SCALED = ("exp", "sin", "cos", "tanh")
@@ -44,28 +47,12 @@ class TemplateState(State):
 class TemplateEngine(Engine[TemplateState]):
     """Genetic programming on the unknown functions of a template.
 
-    ``max_terms``, ``max_term_size``: limits of one function.
-    ``guidance``: {"default"}, SobolevGuidance or None, by default what ``novelty=`` of the regressor says; None for
-    none. Not used: the terms of different functions do not compete.
+    ``guidance``: not used, because the terms of different functions do not compete.
     """
 
     has_islands = True
 
-    def __init__(
-        self,
-        *,
-        population_size: int = 150,
-        n_offspring: int = 150,
-        tournament_size: int = 5,
-        max_terms: int = 4,
-        max_term_size: int = 15,
-        guidance: Guidance = "default",
-    ) -> None:
-        self.population_size = population_size
-        self.n_offspring = n_offspring
-        self.tournament_size = tournament_size
-        self.max_terms = max_terms
-        self.max_term_size = max_term_size
+    def __init__(self, *, guidance: Guidance = "default") -> None:
         self.guidance = guidance
 
     def start(self, problem: Problem, rng: np.random.Generator) -> TemplateState:
@@ -74,7 +61,7 @@ class TemplateEngine(Engine[TemplateState]):
         vocabularies = {
             place: Vocabulary.of(
                 [f"arg{k}" for k in range(len(call.arguments))], [1.0] * len(call.arguments), problem.drawn_operators,
-                self.max_terms, self.max_term_size,
+                MAX_TERMS, MAX_TERM_SIZE,
             )
             for place, call in template.calls.items()
         }  # fmt: skip
@@ -83,7 +70,7 @@ class TemplateEngine(Engine[TemplateState]):
     def propose(self, state: TemplateState, rng: np.random.Generator) -> list[Expression]:
         """Forms to be fitted next."""
         if state.is_started and state.population:
-            offspring = [self._child(state, rng) for _ in range(self.n_offspring)]
+            offspring = [self._child(state, rng) for _ in range(N_OFFSPRING)]
         else:
             offspring = _first(state, rng)
         state.is_started = True
@@ -106,7 +93,7 @@ class TemplateEngine(Engine[TemplateState]):
             if genomes is not None and np.isfinite(candidate.nmse):
                 pool.setdefault(candidate.expression, (candidate, _with_fitted(template, candidate, genomes)))
         ranked = sorted((c for c, _ in pool.values()), key=lambda c: (*c.rank, -c.complexity), reverse=True)
-        state.population = [pool[c.expression] for c in distinct(ranked, self.population_size)]
+        state.population = [pool[c.expression] for c in distinct(ranked, POPULATION_SIZE)]
         state.made_of = {}
         return state
 
@@ -125,7 +112,7 @@ class TemplateEngine(Engine[TemplateState]):
 
     def _parent(self, state: TemplateState, rng: np.random.Generator) -> Genomes:
         """The best of a random few; the population is sorted, so the smallest index."""
-        best = int(rng.integers(0, len(state.population), self.tournament_size).min())
+        best = int(rng.integers(0, len(state.population), TOURNAMENT_SIZE).min())
         return state.population[best][1]
 
 

@@ -18,8 +18,8 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.language.peers import for_every_equation
 from sobolev_novelty.metric.batch import MAX_TERMS, novelties_of, terms_of, three_weights
 from sobolev_novelty.metric.signatures import signatures_of_arrays
-from sobolev_novelty.report.bootstrap import Bootstrap, resampled
-from sobolev_novelty.report.novelty_report import Explanation, NoveltyReport
+from sobolev_novelty.report.bootstrap import resampled
+from sobolev_novelty.report.novelty_report import NoveltyReport
 from sobolev_novelty.report.quality import quality_of_columns
 from sobolev_novelty.report.source import SampledTerms, Target, WorkedOut, as_known_target, candidate_scale
 from sobolev_novelty.report.verdicts import TermVerdict, verdicts_of_columns, verdicts_of_factor
@@ -246,12 +246,4 @@ def _with_bootstrap(
     return replace(report, bootstrap=bootstrap)
 
 
-__all__ = [
-    "TAU_ID",
-    "Bootstrap",
-    "Explanation",
-    "NoveltyReport",
-    "Status",
-    "novelty",
-    "novelty_of_arrays",
-]
+__all__ = ["NoveltyReport", "novelty", "novelty_of_arrays"]

@@ -22,8 +22,6 @@ _THOUSANDS = {
 def cleaned(frame: pd.DataFrame, decimal: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """The table with such entries as numbers, limits as missing, and what is said of it.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> frame, notes = cleaned(pd.DataFrame({"y": ["1.5", "<0.1", "1,234.5"]}), ".")
     >>> frame["y"].tolist(), notes

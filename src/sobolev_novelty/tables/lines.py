@@ -25,29 +25,17 @@ Split = Callable[[str], list[list[str]]]
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A text without its comment lines.
-
-    Parameters
-    ----------
-    text : str
-    mark : str or None
-        What the lines that were taken out begin with.
-    leading : tuple of str
-        Those before the first line of the table, without their mark.
-    n_comments : int
-    """
+    """A text without its comment lines."""
 
     text: str
-    mark: str | None = None
-    leading: tuple[str, ...] = ()
+    mark: str | None = None  # what the lines that were taken out begin with
+    leading: tuple[str, ...] = ()  # those before the first line of the table, without their mark
     n_comments: int = 0
 
 
 def without_comments(text: str, separator: str | None, mark: str | None) -> Marked:
     r"""A text without the lines that begin with ``mark``, or with the first of :data:`MARKS` that fits.
 
-    Examples
-    --------
     >>> without_comments("% lab 3\n% 2024\na,b\n1,2\n", None, None)
     Marked(text='a,b\n1,2\n', mark='%', leading=(' lab 3', ' 2024'), n_comments=2)
     """
@@ -114,8 +102,6 @@ def is_blank(row: Sequence[str]) -> bool:
 def is_number(entry: str) -> bool:
     """Whether an entry may stand in a column of numbers, whatever its decimal mark; a missing one may.
 
-    Examples
-    --------
     >>> [is_number(entry) for entry in ("1,5", "<0.1", "1'234.5", "n/a", "V", "2024-01-01")]
     [True, True, True, True, False, False]
     """
@@ -126,8 +112,6 @@ def is_number(entry: str) -> bool:
 def start_of_table(rows: Sequence[Sequence[str]]) -> int:
     """The index of the line of names: the first row of the usual width, where it holds names and no number.
 
-    Examples
-    --------
     >>> start_of_table([["Run 3"], [], ["t", "U"], ["0", "1"], ["1", "3"]])
     2
     """
@@ -161,8 +145,6 @@ def is_units(row: Sequence[str], later: Sequence[Sequence[str]]) -> bool:
 
     A single such entry may be a mistake in the data, so there have to be two, or it stands in brackets.
 
-    Examples
-    --------
     >>> is_units(["s", "V", ""], [["0", "1.5", "x"], ["1", "1.7", "y"]])
     True
     """

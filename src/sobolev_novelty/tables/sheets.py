@@ -28,15 +28,9 @@ def is_workbook(content: bytes) -> bool:
 def sheet_as_text(content: Path | bytes, name: str, sheet: str | None, max_bytes: int) -> tuple[bytes, tuple[str, ...]]:
     """One sheet of a workbook as comma-separated text, and what is said of the others.
 
-    Parameters
-    ----------
-    content : Path or bytes
-    name : str
-        For messages.
-    sheet : str, optional
-        By default the first that is not empty.
-    max_bytes : int
-        A workbook is an archive; one that holds more than this is refused.
+    ``name``: for messages.
+    ``sheet``: by default the first that is not empty.
+    ``max_bytes``: a workbook is an archive; one that holds more than this is refused.
     """
     calamine: Any = require("python_calamine", extra="excel")
     raw = content.read_bytes() if isinstance(content, Path) else content

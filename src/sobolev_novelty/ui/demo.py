@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,13 @@ _N_ROWS = 400
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One step of the demonstration.
-
-    ``title``, ``words``: what is shown, and why.
-    """
+    """One step of the demonstration."""
 
     title: str
-    words: str
-    report: NoveltyReport | None
-    output: str  # text that a verb returned
-    numbers: dict[str, Any]  # the same for programs
+    words: str  # why it is shown
+    report: NoveltyReport | None = None
+    output: str = ""  # text that a verb returned
+    numbers: dict[str, Any] = field(default_factory=dict)  # the same for programs
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and text, ready for JSON."""
@@ -44,13 +41,26 @@ def cases() -> Iterator[Case]:
     [True, True, True]
     """
     rng = np.random.default_rng(0)
-    yield _law(rng)
+    X = rng.uniform([1.0, 0.5, 0.0, 0.2], [3.0, 4.0, 2.0, 2.0], size=(_N_ROWS, 4))
+    yield Case(
+        "A law of physics",
+        "The energy of a mass on a spring: motion, height and strain. Each term does something that the others cannot.",
+        novelty("0.5*m*v**2 + 9.81*m*h + 12*s**2", X, names=["m", "v", "h", "s"]),
+    )
     narrow, y = _swing(rng, 1.0)
-    yield _bloated(narrow)
-    wide, _ = _swing(rng, 6.0)
-    yield _wider(wide)
+    yield Case(
+        "A formula that a search made too long",
+        "Between -1 and 1, sin(x), x and x**3 look almost alike: the data cannot tell how much is due to each.",
+        novelty(BLOATED, narrow, n_bootstrap=200, random_state=0),
+    )
+    yield Case(
+        "The same formula on wider data",
+        "Between -6 and 6 the sine turns while the powers do not: the verdict belongs to the equation and the data.",
+        novelty(BLOATED, _swing(rng, 6.0)[0]),
+    )
     yield _pruned(narrow, y)
-    yield _fed_back(narrow)
+    words = "The same finding as text for the next prompt."
+    yield Case("Feedback for a language model", words, output=feedback(BLOATED, narrow))
     yield _filtered(narrow)
     yield _ground_truth(rng)
 
@@ -66,72 +76,24 @@ def page(shown: Sequence[Case]) -> str:
     )
 
 
-def _law(rng: np.random.Generator) -> Case:
-    X = rng.uniform([1.0, 0.5, 0.0, 0.2], [3.0, 4.0, 2.0, 2.0], size=(_N_ROWS, 4))
-    names = ["m", "v", "h", "s"]
-    report = novelty("0.5*m*v**2 + 9.81*m*h + 12*s**2", X, names=names)
-    return Case(
-        "A law of physics",
-        "The energy of a mass on a spring: motion, height and strain. Each term does something that the others cannot.",
-        report,
-        "",
-        {},
-    )
-
-
 def _swing(rng: np.random.Generator, reach: float) -> tuple[Sample, FloatArray]:
     x = rng.uniform(-reach, reach, _N_ROWS)
     y = 2.4 * np.sin(x) + 0.8 * np.cos(2 * x) + 0.01 * rng.normal(size=_N_ROWS)
     return as_sample(x[:, None], ["x"]), y
 
 
-def _bloated(sample: Sample) -> Case:
-    return Case(
-        "A formula that a search made too long",
-        "Between -1 and 1, sin(x), x and x**3 look almost alike: the data cannot tell how much is due to each.",
-        novelty(BLOATED, sample, n_bootstrap=200, random_state=0),
-        "",
-        {},
-    )
-
-
-def _wider(sample: Sample) -> Case:
-    return Case(
-        "The same formula on wider data",
-        "Between -6 and 6 the sine turns while the powers do not: the verdict belongs to the equation and the data.",
-        novelty(BLOATED, sample),
-        "",
-        {},
-    )
-
-
 def _pruned(sample: Sample, y: FloatArray) -> Case:
     result = prune(BLOATED, sample, y)
-    lines = [f"before  {BLOATED}"]
-    lines += [f"deleted {step.term}  (novelty {step.novelty:.3f})" for step in result.steps]
-    lines.append(f"after   {_rounded(result.expression)}")
+    after = result.expression
+    rounded = after.with_constants([float(f"{value:.4g}") for value in after.constants])
+    deleted = [f"deleted {step.term}  (novelty {step.novelty:.3f})" for step in result.steps]
     return Case(
         "Pruning",
         "Terms are deleted one by one and the rest is refitted, as long as the score does not drop. The data were made "
         "with 2.4*sin(x) + 0.8*cos(2*x) and a little noise: what could not be told apart goes first, and what stays is "
         "needed.",
-        None,
-        "\n".join(lines),
-        {"before": BLOATED, "after": str(result.expression), "deleted": [step.term for step in result.steps]},
-    )
-
-
-def _rounded(expression: Any) -> str:
-    return str(expression.with_constants([float(f"{value:.4g}") for value in expression.constants]))
-
-
-def _fed_back(sample: Sample) -> Case:
-    return Case(
-        "Feedback for a language model",
-        "The same finding as text for the next prompt.",
-        None,
-        feedback(BLOATED, sample),
-        {},
+        output="\n".join([f"before  {BLOATED}", *deleted, f"after   {rounded}"]),
+        numbers={"before": BLOATED, "after": str(after), "deleted": [step.term for step in result.steps]},
     )
 
 
@@ -145,26 +107,23 @@ def _filtered(sample: Sample) -> Case:
     return Case(
         "The corpus filter",
         "Formulas for training a generative model pass only if all their terms qualify.",
-        None,
-        "\n".join(lines),
-        {"accepted": [bool(v) for v in verdicts]},
+        output="\n".join(lines),
+        numbers={"accepted": [bool(v) for v in verdicts]},
     )
 
 
 def _ground_truth(rng: np.random.Generator) -> Case:
-    reports = []
-    for task in whitebox_tasks():
-        X, _ = task.sample(1000, rng)
-        reports.append(novelty(task.expression, X, names=task.variables))
+    tasks = whitebox_tasks()
+    reports = [novelty(task.expression, task.sample(1000, rng)[0], names=task.variables) for task in tasks]
     several = [report for report in reports if len(report) > 1]
     n_terms = sum(len(report) for report in several)
     n_qualified = sum(int(report.qualified.sum()) for report in several)
-    numbers = {"n_tasks": len(reports), "n_multi_term": len(several), "n_terms": n_terms, "n_qualified": n_qualified}
     return Case(
         "Known laws",
         "The equations of the Feynman and Strogatz collections, each on its own data: laws have few redundant terms.",
-        None,
-        f"{len(reports)} equations, {len(several)} of them with more than one term: {n_qualified} of their "
+        output=f"{len(reports)} equations, {len(several)} of them with more than one term: {n_qualified} of their "
         f"{n_terms} terms qualify ({n_qualified / n_terms:.1%}).",
-        numbers,
-    )
+        numbers={
+            "n_tasks": len(reports), "n_multi_term": len(several), "n_terms": n_terms, "n_qualified": n_qualified,
+        },
+    )  # fmt: skip

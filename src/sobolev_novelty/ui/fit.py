@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
+from sobolev_novelty.core.json_numbers import json_number, json_value
 from sobolev_novelty.core.output import check_output, whole_file, write_or_rescue
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import nmse
@@ -102,7 +103,7 @@ class Predictions:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        values = [value if np.isfinite(value) else None for value in self.values.tolist()]
+        values = [json_number(value) for value in self.values.tolist()]
         return {"predictions": values, "notes": list(self.notes), "out": self.out, "problem": self.problem}
 
     def __str__(self) -> str:
@@ -270,22 +271,17 @@ def _summary(model: SymbolicRegressor, X: pd.DataFrame, y: FloatArray, notes: tu
     return FitSummary(
         equation=str(model.expression_),
         complexity=model.expression_.complexity,
-        r2=_finite(r2),
+        r2=json_number(r2),
         n_rows=len(X),
         n_evaluations=model.n_evaluations_,
         n_novelty_calls=model.n_novelty_calls_,
         stop_reason=model.stop_reason_,
-        front=tuple({str(name): _finite(value) for name, value in row.items()} for row in rows),
+        front=tuple({str(name): json_value(value) for name, value in row.items()} for row in rows),
         notes=notes,
         counts=model.counts_,
         reason=model.reason_,
         noise=model.noise_,
         verdicts=tuple(
-            {str(name): _finite(value) for name, value in row.items()} for row in model.verdicts_.to_dict("records")
+            {str(name): json_value(value) for name, value in row.items()} for row in model.verdicts_.to_dict("records")
         ),
     )
-
-
-def _finite(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    return None if isinstance(value, float) and not np.isfinite(value) else value

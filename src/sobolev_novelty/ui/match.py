@@ -13,6 +13,7 @@ import numpy as np
 
 from sobolev_novelty.core.digits import short_numbers
 from sobolev_novelty.core.expression import Expression, short_text
+from sobolev_novelty.core.json_numbers import json_number
 from sobolev_novelty.core.progress import OnProgress, silent
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.core.score import nmse
@@ -89,13 +90,13 @@ class Slimmed:
             "after": str(self.result.expression),
             "complexity_before": self.before.complexity,
             "complexity_after": self.result.expression.complexity,
-            "r2_before": _finite(self.r2_before),
-            "r2_after": _finite(self.r2_after),
-            "score": _finite(self.result.score),
+            "r2_before": json_number(self.r2_before),
+            "r2_after": json_number(self.r2_after),
+            "score": json_number(self.result.score),
             "n_used": self.n_used,
             "deleted": [
                 {"term": step.term}
-                | {name: _finite(getattr(step, name)) for name in ("novelty", "score_before", "score_after")}
+                | {name: json_number(getattr(step, name)) for name in ("novelty", "score_before", "score_after")}
                 for step in self.result.steps
             ],
             "notes": list(self.notes),
@@ -215,7 +216,3 @@ def _target_note(table: Table, target: str, n_known: int, n_rows: int) -> tuple[
     if not n_known:
         raise DataError(f"Target column '{target}' of '{table.source}' has no finite number in any row. Fill it in.")
     return rows_note(n_rows - n_known, n_rows, [target])
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -35,7 +35,7 @@ def test_runs_that_the_line_beats_are_listed_the_worst_first_and_counted() -> No
     # 0.41 is less than 0.1 behind; -0.25 is, beside a line that is below zero too.
     assert table.frame[["set", "split"]].values.tolist() == [["a", 2], ["a", 1], ["b", 1]]
     assert "genetic: 3 of 6 runs (50.0 %)." in table.notes
-    assert "| genetic | a | 2 | – | 0.500 | 5 |" in table.render("md")
+    assert "| genetic | a | 2 | – | 0.500 | 5 |" in table.render()
 
 
 def test_medians_stand_beside_each_other_and_their_means_below() -> None:
@@ -43,7 +43,7 @@ def test_medians_stand_beside_each_other_and_their_means_below() -> None:
     assert table.frame["genetic"].tolist() == pytest.approx([0.39, -0.01, 0.19])
     assert table.frame["linear"].tolist() == pytest.approx([0.5, 0.05, 0.275])
     assert table.frame["splits"].tolist()[:2] == [3, 3]
-    assert "mean of 2 sets" in table.render("md")
+    assert "mean of 2 sets" in table.render()
     assert "genetic 0.292, linear 0.408" in table.notes[1]
 
 

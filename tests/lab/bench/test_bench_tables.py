@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from typer.testing import CliRunner
 
-from sobolev_novelty.errors import DataError, ParameterError
+from sobolev_novelty.errors import DataError
 from sobolev_novelty.lab.bench.problems.suites import suite_tasks
 from sobolev_novelty.lab.bench.running.progress import duration, progress_table
 from sobolev_novelty.lab.bench.running.run import SweepProgress
@@ -30,7 +30,6 @@ from sobolev_novelty.lab.bench.showing.gap import gap_table, ground_truth_candid
 from sobolev_novelty.lab.bench.showing.page import write_page
 from sobolev_novelty.lab.bench.showing.paper import paper_row, paper_rows
 from sobolev_novelty.lab.bench.showing.tables import (
-    BenchTable,
     ablation_table,
     difference_table,
     guided_pairs,
@@ -105,27 +104,15 @@ def test_the_papers_own_changes_follow_from_its_rows() -> None:
     np.testing.assert_allclose(np.mean(rates), 38.3, atol=0.05)
 
 
-@pytest.mark.parametrize("form", ["md", "tex", "csv"])
-def test_tables_are_written_in_every_format(store: Store, form: str) -> None:
-    text = results_table(store.frame(), "blackbox").render(form)
+def test_tables_are_written_as_markdown(store: Store) -> None:
+    text = results_table(store.frame(), "blackbox").render()
     assert "genetic+novelty" in text
     assert text.endswith("\n")
-    if form == "md":
-        widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
-        assert len(widths) == 1
-    if form == "tex":
-        assert text.count("\\begin") == text.count("\\end") == 2
-        assert "²" not in text and "–" not in text
-    if form == "csv":
-        from io import StringIO
-
-        again = pd.read_csv(StringIO(text)).set_index("method")
-        np.testing.assert_allclose(again.loc["genetic", "complexity"], 19.5)
+    widths = {line.count("|") for line in text.splitlines() if line.startswith("|")}
+    assert len(widths) == 1
 
 
-def test_an_unknown_format_and_an_empty_store_are_refused(tmp_path) -> None:
-    with pytest.raises(ParameterError, match="'form' must be one of md, tex, csv"):
-        BenchTable("t", pd.DataFrame(), {}).render("doc")
+def test_an_empty_store_is_refused(tmp_path) -> None:
     with pytest.raises(DataError, match="no finished rows"):
         task_scores(Store(tmp_path / "empty.sqlite").frame())
 
@@ -208,7 +195,7 @@ def test_figures_are_drawn_and_saved(store: Store, tmp_path) -> None:
 
 def test_the_qualification_table_names_the_papers_mean() -> None:
     gap = gap_table(judge(candidate) for candidate in ground_truth_candidates())
-    text = qualification_table(gap).render("md")
+    text = qualification_table(gap).render()
     assert "| Ground Truth | 41 | 94 | 87 | 92.6 |" in text
     assert "Paper: 38.3 % over 15 methods" in text
 
@@ -250,9 +237,9 @@ def test_the_command_line_makes_tables_and_figures(store: Store, tmp_path) -> No
     assert "genetic → genetic+novelty" in done.output
     done = runner.invoke(bench_app, ["table", str(store.path), "--json"])
     assert {row["method"] for row in json.loads(done.output)} == {"genetic", "genetic+novelty"}
-    out = tmp_path / "sub" / "table.tex"
-    assert runner.invoke(bench_app, ["table", str(store.path), "--format", "tex", "--out", str(out)]).exit_code == 0
-    assert out.read_text(encoding="utf-8").startswith("\\begin{table}")
+    out = tmp_path / "sub" / "table.md"
+    assert runner.invoke(bench_app, ["table", str(store.path), "--out", str(out)]).exit_code == 0
+    assert out.read_text(encoding="utf-8").startswith("**Black-box tasks")
     pytest.importorskip("matplotlib")
     picture = tmp_path / "f.svg"
     done = runner.invoke(bench_app, ["figure", str(store.path), "--out", str(picture), "--json"])

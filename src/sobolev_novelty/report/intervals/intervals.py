@@ -500,6 +500,3 @@ def _label(whole: Parametrised, constant: Constant, theta: FloatArray) -> str:
     texts[place] = "1"
     text = to_infix(summand, texts)
     return text[2:] if text.startswith("1*") else text if text.endswith("**1") else text.removesuffix("*1")
-
-
-__all__ = ["Interval", "Intervals", "intervals", "term_intervals"]

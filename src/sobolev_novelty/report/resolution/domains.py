@@ -349,6 +349,3 @@ def _critical(node: Expression) -> Expression:
     head = node.head
     assert isinstance(head, Operator)
     return parts.get(head.name, lambda: node.children[0])()
-
-
-__all__ = ["Answer", "DomainCheck", "Finding", "check_domain", "domain_notes"]

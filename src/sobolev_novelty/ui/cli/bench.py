@@ -27,7 +27,6 @@ bench_app = typer.Typer(
 )
 StoreArgument = Annotated[Path, typer.Argument(help="SQLite file that 'bench run' made.")]
 NoiseOption = Annotated[float, typer.Option(help="Noise level of the rows.")]
-FormOption = Annotated[str, typer.Option("--format", help="md, tex or csv.")]
 OutOption = Annotated[Path | None, typer.Option(help="File to write; standard output by default.")]
 
 
@@ -80,7 +79,6 @@ def table_command(
     kind: Annotated[
         str, typer.Option(help="results, differences, contrasts, ablation, medians or beaten.")
     ] = "results",
-    form: FormOption = "md",
     noise: NoiseOption = 0.0,
     out: OutOption = None,
     as_json: JsonOption = False,
@@ -103,7 +101,7 @@ def table_command(
         if kind not in makers:
             raise ParameterError(f"--kind must be one of {', '.join(makers)}. Got '{kind}'.")
         table = makers[kind]()
-        _deliver(table.frame.to_json(orient="records") if as_json else table.render(form), out)
+        _deliver(table.frame.to_json(orient="records") if as_json else table.render(), out)
 
 
 @bench_app.command("figure")
@@ -131,7 +129,6 @@ def figure_command(
 def overview_command(
     stores: Annotated[list[Path], typer.Argument(help="SQLite files that 'bench run' made, in order.")],
     *,
-    form: FormOption = "md",
     out: OutOption = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .svg, .png or .pdf.")] = None,
     as_json: JsonOption = False,
@@ -144,7 +141,7 @@ def overview_command(
         rows = overview([Source(path.stem, *_stored(path)) for path in stores])
         if figure is not None:
             save_figure(overview_figure(rows), figure)
-        _deliver(rows.to_json(orient="records") if as_json else overview_table(rows).render(form), out)
+        _deliver(rows.to_json(orient="records") if as_json else overview_table(rows).render(), out)
 
 
 @bench_app.command("gap")
@@ -158,7 +155,6 @@ def gap_command(
     min_r2: Annotated[float, typer.Option(help="Candidates with a lower test R² are counted, not judged.")] = 0.8,
     coordinates: Annotated[str, typer.Option(help="own (those each method used) or raw.")] = "own",
     noise: Annotated[float, typer.Option(help="Noise level of the candidates; below 0 for all.")] = 0.0,
-    form: FormOption = "md",
     out: OutOption = None,
     figure: Annotated[Path | None, typer.Option(help="Also draw novelty against complexity.")] = None,
     as_json: JsonOption = False,
@@ -194,9 +190,8 @@ def gap_command(
             }
             _deliver(json.dumps(content), out)
             return
-        text = qualification_table(table, coordinates=coordinates, suite=suite, min_r2=min_r2).render(form)
-        if form == "md":
-            text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
+        text = qualification_table(table, coordinates=coordinates, suite=suite, min_r2=min_r2).render()
+        text += "".join(f"\nRefused {count} ×: {reason}" for reason, count in refusals(judgements).items()) + "\n"
         _deliver(text, out)
 
 
@@ -268,7 +263,6 @@ def identifiability_command(
     by: Annotated[
         str | None, typer.Option(help="condition, noise, rows, terms, inputs, setting or shape: a row for each level.")
     ] = None,
-    form: FormOption = "md",
     out: OutOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -278,7 +272,7 @@ def identifiability_command(
     with one_line_errors(as_json):
         frame, suite, _ = _stored(store)
         table = many_term_table(frame, suite, by=by)
-        _deliver(table.frame.to_json(orient="records") if as_json else table.render(form), out)
+        _deliver(table.frame.to_json(orient="records") if as_json else table.render(), out)
 
 
 @bench_app.command("failures")

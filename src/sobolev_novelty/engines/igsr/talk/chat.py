@@ -9,7 +9,6 @@ exceptions: a search goes on.
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import json
 import logging
 import os
@@ -308,20 +307,6 @@ def _shut(sock: socket.socket, is_over: threading.Event) -> None:
     is_over.set()
     with suppress(OSError):
         sock.shutdown(socket.SHUT_RDWR)
-
-
-def is_local(base_url: str) -> bool:
-    """Whether an address is this machine's own.
-
-    >>> is_local("http://127.0.0.1:8080/v1"), is_local("https://api.openai.com/v1")
-    (True, False)
-    """
-    url = _split(base_url)
-    host = "" if url is None else url.hostname or ""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _split(address: str) -> SplitResult | None:

@@ -19,45 +19,46 @@ import numpy as np
 from sobolev_novelty.algebra.terms import Term, additive_terms
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import conditional_residuals
+from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.evaluate import evaluate
-from sobolev_novelty.lab.bench.problems.odebench import has_form
+from sobolev_novelty.lab.bench.judging.exact import NUMERIC_TOLERANCE
+from sobolev_novelty.search.fit.fits import Fitter
+from sobolev_novelty.search.fit.forms import split_form
 
 #: What a unit column may leave of another, or a span of it.
 SAME = 0.05
 #: Found terms smaller than this share of the law's spread are not counted.
 NEGLIGIBLE = 1e-6
+#: Largest error of a found equation, as a share of the truth's spread.
+NEAR = 0.1
+#: A term or constant below this share of what it was, or of the truth, has vanished.
+VANISHED = 1e-5
+REFIT_ITERATIONS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class TermScores:
     """How the terms of a found expression compare with the true ones.
 
-    Parameters
-    ----------
-    precision, recall : float
-        Share of found terms that are true ones, and of true terms that were found.
-    precision_in_class, recall_in_class : float
-        Share of found terms in the span of the true ones on rows like the data, and of true terms in that of the found.
-    coefficient_error : float or None
-        Median over the true terms that were found of the relative error of the coefficient.
-    far_error : float or None
-        Root mean square error beyond the data, in spreads of the law there; None where it is not finite.
+    ``precision``, ``recall``: share of found terms that are true ones, and of true terms that were found.
+    ``precision_in_class``, ``recall_in_class``: share of found terms in the span of the true ones on rows like the
+    data, and of true terms in that of the found.
     """
 
     precision: float
     recall: float
     precision_in_class: float
     recall_in_class: float
+    #: Median over the true terms that were found of the relative error of the coefficient.
     coefficient_error: float | None
+    #: Root mean square error beyond the data, in spreads of the law there; None where it is not finite.
     far_error: float | None
 
 
 def term_scores(found: Expression, truth: Expression, X: FloatArray, X_far: FloatArray) -> TermScores:
     """The comparison on rows like the data (``X``) and beyond them.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
     >>> scores = term_scores(parse("2.1*x0 + cos(3*x1)"), parse("2*x0 - x1**2"), X, 2 * X)
@@ -84,8 +85,6 @@ def is_law(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool, s
 
     Two terms that all but coincide can be refitted as one; that is not the law.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.random.default_rng(0).uniform(-1, 1, (200, 1))
     >>> truth = parse("sin(2*x0) + 2*sin(2.00001*x0)")
@@ -135,3 +134,34 @@ def _far_error(found: Expression, truth: Expression, X: FloatArray) -> float | N
     with np.errstate(all="ignore"):
         error = float(np.sqrt(np.mean((evaluate(found, X) - t) ** 2)) / np.std(t))
     return error if math.isfinite(error) else None
+
+
+def has_form(found: Expression, truth: Expression, X: FloatArray) -> tuple[bool, str]:
+    """Whether an equation has the form of the truth, and which rule decided.
+
+    Under noise no method gives constants to six digits. An equation has the form of the truth if its values at the rows
+    of ``X`` lie within :data:`NEAR` of the truth's, if with its constants refitted to the truth it leaves less than
+    :data:`~sobolev_novelty.lab.bench.judging.exact.NUMERIC_TOLERANCE` unexplained, and if no term and no constant of it
+    vanishes in that fit: what the truth does not have must not be there.
+    """
+    with np.errstate(all="ignore"):
+        t, m = evaluate(truth, X), evaluate(found, X)
+    usable = np.isfinite(t)
+    X, t, m = X[usable], t[usable], m[usable]
+    spread = float(np.std(t)) or float(np.abs(t).max()) or 1.0
+    off = float(np.sqrt(np.mean((m - t) ** 2))) / spread
+    if not off <= NEAR:
+        return False, f"Its values are {off:.2g} of the spread away."
+    total = len(t) * spread**2
+    fitter = Fitter(Rows.of(X, t))
+    form = split_form(found)
+    fitted = fitter.fit([form], REFIT_ITERATIONS)[0]
+    left = math.sqrt(fitted.loss / total)
+    if left > NUMERIC_TOLERANCE:
+        return False, f"Refitted, it leaves {left:.1e} unexplained."
+    sizes = np.abs(fitted.coefficients) * np.sqrt(np.mean(fitter.values(fitted.terms) ** 2, axis=1))
+    before = np.array([c for term in form.terms for c in term.constants])
+    after = np.array([c for term in fitted.terms for c in term.constants])
+    if (sizes <= VANISHED * spread).any() or (np.abs(after) <= VANISHED * np.abs(before)).any():
+        return False, "A term or constant vanishes when the constants are refitted."
+    return True, f"Refitted, it leaves {left:.1e} unexplained."

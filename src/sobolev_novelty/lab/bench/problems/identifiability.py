@@ -118,24 +118,16 @@ class Piece:
 class ManyTermLaw(Law):
     """A drawn law, where its inputs lie, and how well its terms are told apart there.
 
-    Parameters
-    ----------
-    formula : str
-    variables : tuple of str
-    centre, half : tuple of float
-        Middle and half width of the range of each input.
-    waves : tuple of tuples of float
-        Of each input along a trajectory: two frequencies and two phases; empty in a box.
-    condition : float
-        Of the unit columns of its terms on reference rows.
+    ``centre``, ``half``: middle and half width of the range of each input.
     """
 
     formula: str
     variables: tuple[str, ...]
     centre: tuple[float, ...]
     half: tuple[float, ...]
+    #: Of each input along a trajectory: two frequencies and two phases; empty in a box.
     waves: tuple[tuple[float, ...], ...]
-    condition: float
+    condition: float  # of the unit columns of its terms on reference rows
 
     def rows(self, n: int, rng: np.random.Generator, width: float = 1.0) -> FloatArray:
         """Rows as the setting has them; with another width than 1, of a box that is so many times as wide."""
@@ -147,8 +139,6 @@ class ManyTermLaw(Law):
 def cells(suite: str) -> tuple[Cell, ...]:
     """The design of a suite.
 
-    Examples
-    --------
     >>> found = cells("identifiability")
     >>> len(found), sum(cell.condition == 1 for cell in found)
     (300, 60)
@@ -209,8 +199,6 @@ def drawn_rows(suite: str, cell: Cell, seed: int) -> Drawn:
 def condition_of(columns: FloatArray) -> float:
     """Condition of the columns, each of length 1.
 
-    Examples
-    --------
     >>> condition_of(np.array([[3.0, 0.0], [0.0, 5.0]]))
     1.0
     """

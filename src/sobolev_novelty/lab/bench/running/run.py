@@ -105,29 +105,14 @@ def run(
     todo = [job for job in jobs if job not in finished]
     begin = time.monotonic()
     with _executor(n_jobs, dask) as (executor, capacity):
-        sweep = _Sweep(
-            experiment,
-            store,
-            executor,
-            capacity=capacity,
-            total=len(jobs),
-            done=len(jobs) - len(todo),
-            fingerprints=fingerprints,
-            on_progress=on_progress,
-        )
+        n_before = len(jobs) - len(todo)
+        sweep = _Sweep(experiment, store, executor, capacity, len(jobs), n_before, fingerprints, on_progress)
         try:
             sweep.run(todo)
         finally:
             store.release(sweep.in_flight.values())
-    return Summary(
-        sum(sweep.statuses.values()),
-        len(jobs) - len(todo),
-        sweep.held,
-        tuple(sorted(missing)),
-        sweep.statuses,
-        time.monotonic() - begin,
-        sweep.not_run,
-    )
+    ran, seconds = sum(sweep.statuses.values()), time.monotonic() - begin
+    return Summary(ran, n_before, sweep.held, tuple(sorted(missing)), sweep.statuses, seconds, sweep.not_run)
 
 
 def _forget(store: Store, experiment: Experiment, fingerprints: Mapping[str, str], retry: set[str]) -> None:
@@ -146,39 +131,28 @@ def _forget(store: Store, experiment: Experiment, fingerprints: Mapping[str, str
     store.remove([(row["task"], row["method"], row["seed"], row["noise"]) for row in again])
 
 
+@dataclass(slots=True)
 class _Sweep:
     """The state of one call of ``run``."""
 
-    def __init__(
-        self,
-        experiment: Experiment,
-        store: Store,
-        executor: Executor,
-        *,
-        capacity: Callable[[], int],
-        total: int,
-        done: int,
-        fingerprints: Mapping[str, str],
-        on_progress: Callable[[SweepProgress], None],
-    ) -> None:
-        self.experiment = experiment
-        self.store = store
-        self.executor = executor
-        self.capacity = capacity
-        self.total = total
-        self.done_before = done
-        self.on_progress = on_progress
-        self.in_flight: dict[Future[dict[str, Any]], Job] = {}
-        self.started: dict[Job, float] = {}
-        self.statuses: dict[str, int] = {}
-        self.fingerprints = fingerprints
-        self.not_run: dict[str, int] = {}
-        self.n_in_vain = 0
-        self.held = 0
+    experiment: Experiment
+    store: Store
+    executor: Executor
+    capacity: Callable[[], int]
+    total: int
+    done_before: int
+    fingerprints: Mapping[str, str]
+    on_progress: Callable[[SweepProgress], None]
+    in_flight: dict[Future[dict[str, Any]], Job] = field(default_factory=dict)
+    started: dict[Job, float] = field(default_factory=dict)
+    statuses: dict[str, int] = field(default_factory=dict)
+    not_run: dict[str, int] = field(default_factory=dict)
+    n_in_vain: int = 0
+    held: int = 0
+    begin: float = field(default_factory=time.monotonic)
 
     def run(self, todo: list[Job]) -> None:
         rest = iter(todo)
-        self.begin = time.monotonic()
         last_heartbeat = self.begin
         exhausted = False
         while self.in_flight or not exhausted:
@@ -227,15 +201,10 @@ class _Sweep:
         ran = sum(self.statuses.values())
         left = self.total - self.done_before - ran - self.held - sum(self.not_run.values())
         rate = ran / (now - self.begin) if ran else None
-        self.on_progress(
-            SweepProgress(
-                self.total,
-                self.done_before + ran,
-                ran - self.statuses.get("done", 0),
-                tuple((job, now - at) for job, at in self.started.items()),
-                None if rate is None else left / rate,
-            )
-        )
+        running = tuple((job, now - at) for job, at in self.started.items())
+        seconds_left = None if rate is None else left / rate
+        n_failed = ran - self.statuses.get("done", 0)
+        self.on_progress(SweepProgress(self.total, self.done_before + ran, n_failed, running, seconds_left))
 
 
 @contextmanager

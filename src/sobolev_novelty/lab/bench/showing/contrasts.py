@@ -10,7 +10,7 @@ import pandas as pd
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.lab.bench.showing.bootstrap import paired_difference
 from sobolev_novelty.lab.bench.showing.paper import paper_row
-from sobolev_novelty.lab.bench.showing.tables import BenchTable, rows_at, suite_title, task_scores
+from sobolev_novelty.lab.bench.showing.tables import BenchTable, paired, rows_at, suite_title, task_scores
 
 #: Column of ``tables.task_scores`` -> what it is called; the first three are the paper's.
 MEASURES = {"r2": "R²", "complexity": "complexity", "novelty": "SN", "exact_numeric": "solved"}
@@ -53,11 +53,10 @@ def contrast_table(
 def _contrast(
     scores: pd.DataFrame, before: str, after: str, measure: str, paper: float | None
 ) -> dict[str, Any] | None:
-    first, second = (scores[scores["method"] == name].set_index("task")[measure] for name in (before, after))
-    both = pd.concat([first, second], axis=1, join="inner").dropna().to_numpy(dtype=float)
+    both = paired(scores, before, after, measure)
     if not len(both):
         return None
-    d = paired_difference(both[:, 0], both[:, 1])
+    d = paired_difference(*both.T)
     return {
         "contrast": f"{before} → {after}",
         "measure": (MEASURES | TERM_MEASURES)[measure],

@@ -82,7 +82,7 @@ def _store_part(path: Path, figure: Path) -> str:
 
 def _marked(table: BenchTable, rows: pd.DataFrame) -> str:
     """The table with a note on the rows that the present engine did not make."""
-    return replace(table, notes=(*table.notes, *engine_notes(_origins(rows)))).render("md")
+    return replace(table, notes=(*table.notes, *engine_notes(_origins(rows)))).render()
 
 
 def _origins(rows: pd.DataFrame) -> list[Origin]:
@@ -117,7 +117,7 @@ def _gap_part(path: Path, figure: Path) -> str:
         raise DataError(f"'{path}' was not written by 'sobolev bench gap --json': {error!r}.") from error
     save_figure(novelty_against_complexity(table), figure)
     shown = qualification_table(table, coordinates=coordinates, suite=suite, min_r2=min_r2)
-    lines = [f"## Structural gap: {path.stem}", "", shown.render("md")]
+    lines = [f"## Structural gap: {path.stem}", "", shown.render()]
     lines += [f"- refused {count} ×: {reason}" for reason, count in refusals.items()]
     return "\n".join([*lines, "", _image(figure, "Novelty against complexity")])
 

@@ -15,35 +15,34 @@ import numpy as np
 import pandas as pd
 
 from sobolev_novelty.core.linear.projection import TAU_ID
-from sobolev_novelty.errors import DataError, ParameterError, shortened
+from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.errors import DataError, shortened
 from sobolev_novelty.lab.bench.problems.suites import SUITES, suite_tasks
 from sobolev_novelty.lab.bench.showing.bootstrap import Difference, paired_difference
 from sobolev_novelty.lab.bench.showing.paper import paper_name, paper_row
 from sobolev_novelty.search.contract.registry import engine_names
 
-FORMATS = ("md", "tex", "csv")
 #: Label of a guided variant: its backbone's, and this.
 GUIDED = "+novelty"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchTable:
-    """A table that can be written in any format."""
+    """A table of results."""
 
     title: str
     frame: pd.DataFrame  # numbers, unrounded
     decimals: dict[str, int]  # column -> digits after the point
     notes: tuple[str, ...] = ()
 
-    def render(self, form: str) -> str:
-        """The table as Markdown (``md``), LaTeX (``tex``) or CSV (``csv``, unrounded)."""
-        if form not in FORMATS:
-            raise ParameterError(f"'form' must be one of {', '.join(FORMATS)}. Got '{form}'.")
-        if form == "csv":
-            return self.frame.to_csv(index=False)
-        cells = [[self._cell(column, value) for column, value in row.items()] for row in self.frame.to_dict("records")]
+    def render(self) -> str:
+        """The table as Markdown."""
         heads = [str(column) for column in self.frame.columns]
-        return self._markdown(heads, cells) if form == "md" else self._latex(heads, cells)
+        lines = [f"**{self.title}**", "", f"| {' | '.join(heads)} |"]
+        lines.append(f"|{'|'.join(['---', *['---:'] * (len(heads) - 1)])}|")
+        for row in self.frame.to_dict("records"):
+            lines.append(f"| {' | '.join(self._cell(column, value) for column, value in row.items())} |")
+        return "\n".join([*lines, *([""] if self.notes else []), *self.notes]) + "\n"
 
     def _cell(self, column: Any, value: Any) -> str:
         if value is None or value is pd.NA or (isinstance(value, float) and not np.isfinite(value)):
@@ -52,37 +51,6 @@ class BenchTable:
             return str(value)
         digits = self.decimals.get(str(column))
         return f"{int(value)}" if digits is None and float(value).is_integer() else f"{value:.{digits or 0}f}"
-
-    def _markdown(self, heads: list[str], cells: list[list[str]]) -> str:
-        lines = [f"**{self.title}**", "", f"| {' | '.join(heads)} |"]
-        lines.append(f"|{'|'.join(['---', *['---:'] * (len(heads) - 1)])}|")
-        lines += [f"| {' | '.join(row)} |" for row in cells]
-        return "\n".join([*lines, *([""] if self.notes else []), *self.notes]) + "\n"
-
-    def _latex(self, heads: list[str], cells: list[list[str]]) -> str:
-        def escaped(text: str) -> str:
-            for plain, safe in (("\\", r"\textbackslash "), ("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("–", "--")):
-                text = text.replace(plain, safe)
-            return text.replace("R²", "$R^2$").replace("Δ", r"$\Delta$").replace("≥", r"$\ge$")
-
-        body = [" & ".join(escaped(cell) for cell in row) + r" \\" for row in [heads, *cells]]
-        return "\n".join(
-            [
-                r"\begin{table}[t]",
-                r"\centering",
-                rf"\caption{{{escaped(self.title)}.}}",
-                rf"\begin{{tabular}}{{@{{}}l{'r' * (len(heads) - 1)}@{{}}}}",
-                r"\toprule",
-                body[0],
-                r"\midrule",
-                *body[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-                *(rf"\par\footnotesize {escaped(note)}" for note in self.notes),
-                r"\end{table}",
-                "",
-            ]
-        )
 
 
 def task_scores(frame: pd.DataFrame) -> pd.DataFrame:
@@ -260,15 +228,16 @@ def compared_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
 _MEASURES = {"r2": "R²", "complexity": "complexity", "novelty": "SN"}
 
 
+def paired(scores: pd.DataFrame, before: str, after: str, measure: str) -> FloatArray:
+    """A measure of two methods on the tasks where both have it, shape (n_tasks, 2)."""
+    both = [scores[scores["method"] == name].set_index("task")[measure] for name in (before, after)]
+    return pd.concat(both, axis=1, join="inner").dropna().to_numpy(dtype=float)
+
+
 def differences(scores: pd.DataFrame, base: str, guided: str) -> dict[str, Difference]:
     """Relative change of each mean from backbone to guided variant, over the tasks where both have a value."""
-    first, second = (scores[scores["method"] == name].set_index("task") for name in (base, guided))
-    found = {}
-    for measure in _MEASURES:
-        both = pd.concat([first[measure], second[measure]], axis=1, join="inner").dropna().to_numpy(dtype=float)
-        if len(both):
-            found[measure] = paired_difference(both[:, 0], both[:, 1], relative=True)
-    return found
+    columns = {measure: paired(scores, base, guided, measure) for measure in _MEASURES}
+    return {name: paired_difference(*both.T, relative=True) for name, both in columns.items() if len(both)}
 
 
 def difference_table(frame: pd.DataFrame, suite: str, *, noise: float = 0.0) -> BenchTable:
@@ -316,7 +285,7 @@ def ablation_table(frame: pd.DataFrame) -> BenchTable:
     for method in ordered_methods(name for name in scores["method"].unique() if GUIDED in name):
         part = scores[scores["method"] == method].set_index("task")
         paper = paper_row("ablation", method) or (None, None)
-        full = scores[scores["method"] == method.partition(",")[0]].set_index("task")
+        both = paired(scores, method.partition(",")[0], method, "nmse")
         row: dict[str, Any] = {
             "method": method,
             "tasks": len(part),
@@ -324,9 +293,8 @@ def ablation_table(frame: pd.DataFrame) -> BenchTable:
             "SN calls": part["sn_calls"].mean(),
         }
         row |= dict.fromkeys(("Δ NMSE", "from", "to"))
-        if "," in method and len(full):
-            both = pd.concat([full["nmse"], part["nmse"]], axis=1, join="inner").to_numpy(dtype=float)
-            d = paired_difference(both[:, 0], both[:, 1])
+        if "," in method and len(both):
+            d = paired_difference(*both.T)
             row |= {"Δ NMSE": d.value, "from": d.lower, "to": d.upper}
             notes += _calls_within_a_budget(frame, method.partition(",")[0], method)
         rows.append({**row, "paper NMSE": paper[0], "paper SN calls": paper[1]})

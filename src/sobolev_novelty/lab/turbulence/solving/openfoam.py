@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -58,45 +58,6 @@ _COMPILER_OPTIONS = (
 
 class OpenFoamError(SobolevError, RuntimeError):
     """OpenFOAM is missing, cannot be compiled against, or its run failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Availability:
-    """What of OpenFOAM is on this machine, for ``sobolev doctor``."""
-
-    solver: str | None
-    version: str | None
-    source: str | None
-    library: str | None
-
-    @property
-    def sentence(self) -> str:
-        """One line for a person."""
-        if self.solver is None:
-            return "OpenFOAM: not installed (apt-get install openfoam); the embedded solver works without it."
-        if self.library is not None:
-            return f"OpenFOAM: {self.version}, base models and closures."
-        if self.source is not None:
-            return (
-                f"OpenFOAM: {self.version}, base models; the closure library is built on first use from {self.source}."
-            )
-        return (
-            f"OpenFOAM: {self.version}, base models only. For closures unpack Debian's source package and set "
-            "SOBOLEV_FOAM_SOURCE to its folder."
-        )
-
-
-def available() -> Availability:
-    """Look for the solver, the headers and a built library; runs nothing but the solver's version."""
-    solver = shutil.which(SOLVER)
-    version = None
-    if solver is not None:
-        done = subprocess.run([solver, "-help"], capture_output=True, text=True, env=_environment(), check=False)
-        found = re.search(r"Using:\s*OpenFOAM\S*\s*\(?([\w.]+)\)?", done.stdout)
-        version = f"v{found.group(1)}" if found else "version unknown"
-    source = os.environ.get("SOBOLEV_FOAM_SOURCE")
-    library = _library_path()
-    return Availability(solver, version, source, str(library) if library.is_file() else None)
 
 
 def _environment() -> dict[str, str]:

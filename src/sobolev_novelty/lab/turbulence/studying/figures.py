@@ -45,10 +45,7 @@ def _outline(axis: Axes, nodes: FloatArray) -> None:
 
 def velocity_fields(fields: Mapping[str, MeshVelocity]) -> Figure:
     """Streamwise velocity side by side, one colour scale, U_x = 0 drawn as a line."""
-    n = len(fields)
-    columns = 2 if n > 1 else 1
-    rows = -(-n // columns)
-    figure, axes = _canvas(rows, columns, (5.2 * columns, 2.0 * rows + 0.5), sharex=True, sharey=True)
+    figure, axes = _panels(len(fields), 2.0, 0.5)
     low = min(float(field.U[..., 0].min()) for field in fields.values()) / BULK
     high = max(float(field.U[..., 0].max()) for field in fields.values()) / BULK
     image = None
@@ -60,14 +57,16 @@ def velocity_fields(fields: Mapping[str, MeshVelocity]) -> Figure:
         axis.contour(centres[..., 0], centres[..., 1], u, levels=[0.0], colors="white", linewidths=1.0)
         _outline(axis, nodes)
         axis.set_title(name, fontsize=10, loc="left")
-    _label_panels(axes, n, columns)
     assert image is not None
-    figure.colorbar(image, ax=axes[:n], label="$U_x / U_b$", shrink=0.85, pad=0.01)
+    figure.colorbar(image, ax=axes[: len(fields)], label="$U_x / U_b$", shrink=0.85, pad=0.01)
     return figure
 
 
-def _label_panels(axes: Sequence[Axes], n: int, columns: int) -> None:
-    """Names of the coordinates on the outer ones of ``n`` panels; the unused rest is hidden."""
+def _panels(n: int, height: float, margin: float) -> tuple[Figure, list[Axes]]:
+    """``n`` panels in two columns, the coordinates named on the outer ones."""
+    columns = min(n, 2)
+    rows = -(-n // columns)
+    figure, axes = _canvas(rows, columns, (5.2 * columns, height * rows + margin), sharex=True, sharey=True)
     for axis in axes[n:]:
         axis.set_visible(False)
     for axis in axes[::columns]:
@@ -75,14 +74,12 @@ def _label_panels(axes: Sequence[Axes], n: int, columns: int) -> None:
     for axis in axes[n - columns : n]:
         axis.set_xlabel("x/H")
         axis.tick_params(labelbottom=True)
+    return figure, axes
 
 
 def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, float | None]) -> Figure:
     """Lines of constant stream function, the recirculation bubble filled, reattachment marked on the wall."""
-    n = len(fields)
-    columns = 2 if n > 1 else 1
-    rows = -(-n // columns)
-    figure, axes = _canvas(rows, columns, (5.2 * columns, 2.35 * rows + 0.2), sharex=True, sharey=True)
+    figure, axes = _panels(len(fields), 2.35, 0.2)
     for axis, (name, field) in zip(axes, fields.items()):
         x, y, psi = stream_function(field)
         top = float(psi.max())
@@ -100,7 +97,6 @@ def streamlines(fields: Mapping[str, MeshVelocity], reattachment: Mapping[str, f
                 f"{position:.2f}", (position, wall), (0, 8), textcoords="offset points", ha="center", fontsize=8
             )
         axis.set_title(name, fontsize=10, loc="left")
-    _label_panels(axes, n, columns)
     return figure
 
 

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.ode_systems import integration_error, ode_systems
 
 from sobolev_novelty.errors import DataError
 from sobolev_novelty.kernels.evaluate import evaluate
-from sobolev_novelty.lab.bench.problems.odebench import has_form, integration_error, ode_systems
+from sobolev_novelty.lab.bench.judging.terms import has_form
 from sobolev_novelty.language.parsing import parse
 
 X = np.random.default_rng(0).uniform(1.0, 2.0, (100, 2))
