@@ -39,25 +39,16 @@ Second = dict[tuple[int, int], Any]
 
 
 class FitStatus(IntEnum):
-    """How a fit ended; ``sentence`` says it to a person."""
+    """How a fit ended.
+
+    Singular: some terms are linearly dependent on the sample, and their coefficients are zero. Non-finite: the form has
+    no finite value at some sample, or no finite fit.
+    """
 
     CONVERGED = 0
     MAX_ITERATIONS = 1
     SINGULAR = 2
     NON_FINITE = 3
-
-    @property
-    def sentence(self) -> str:
-        """How the fit ended, for a person."""
-        return _FIT_SENTENCES[self]
-
-
-_FIT_SENTENCES = {
-    FitStatus.CONVERGED: "The fit converged.",
-    FitStatus.MAX_ITERATIONS: "The fit used all its iterations and was still improving.",
-    FitStatus.SINGULAR: "Some terms are linearly dependent on the sample; their coefficients were set to zero.",
-    FitStatus.NON_FINITE: "The form has no finite value at some sample, or no finite fit.",
-}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -103,11 +103,6 @@ class Additive:
             del kept[weakest]
         return kept
 
-    def coefficients(self, places: Sequence[int]) -> list[float]:
-        """Of the constant and of these terms, from the training rows."""
-        columns = _columns(places)
-        return [float(b) for b in np.linalg.pinv(self.T[:, columns]) @ self.T[:, -1]]
-
     def _error(self, columns: list[int], b: FloatArray) -> list[float]:
         residual = self.V[:, columns] @ b - self.V[:, -1:]
         with np.errstate(over="ignore"):

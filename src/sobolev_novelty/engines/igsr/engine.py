@@ -83,7 +83,6 @@ class Expansion:
     """A node whose offered terms are being fitted."""
 
     node: Node
-    offered: tuple[Expression, ...]
     forms: tuple[Expression, ...]
 
 
@@ -320,7 +319,7 @@ class IGSR(Engine[SetState]):
         bent = [term for term in ranked if any(free_constants(term))][:N_ALONE]
         sets += [(*node.terms, term) for term in dict.fromkeys((*ranked[:1], *bent))]
         forms = (self._form(state, terms) for terms in sets)
-        return Expansion(node, offered, tuple(dict.fromkeys(form for form in forms if form is not None)))
+        return Expansion(node, tuple(dict.fromkeys(form for form in forms if form is not None)))
 
     def _starts(self, term: Expression, rng: np.random.Generator) -> Iterator[Expression]:
         """The term, and copies whose free constants begin elsewhere."""

@@ -17,7 +17,6 @@ many spellings, and canonical ones exist for few of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -87,11 +86,6 @@ class Measured:
         best = self.refitted(expression)
         numbers = sum(not (c.is_integer() and abs(c) < SMALL) for c in best.constants)
         return self.misfit(best) + numbers * math.log(n) + best.complexity * math.log(5 * d)
-
-    def is_learnable(self, law: Expression, met: Sequence[Expression]) -> bool:
-        """Whether no equation that was met and is not the law has a lower Y."""
-        own = self.yardstick(law)
-        return all(self.yardstick(other) > own for other in met)
 
 
 def is_same_form(expression: Expression, law: Expression, X: FloatArray) -> bool:

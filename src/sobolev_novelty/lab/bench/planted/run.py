@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -125,13 +125,6 @@ def _cell(row: dict[Any, Any], kind: str) -> str:
         return "–"
     mark = "°" if row[f"{kind} lead"] > 0.0 else ""
     return f"{row[kind]:.3f}{mark} ({row[f'{kind} lower']:.3f}–{row[f'{kind} upper']:.3f})"
-
-
-def counts(content: dict[str, Any]) -> dict[str, int]:
-    """Cases of each kind, and laws."""
-    found: Iterable[dict[str, Any]] = content["cases"]
-    kinds = [case["kind"] for case in found]
-    return {kind: kinds.count(kind) for kind in KINDS} | {"laws": len({case["law"] for case in content["cases"]})}
 
 
 def _stored(value: float) -> float | str:

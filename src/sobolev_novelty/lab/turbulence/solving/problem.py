@@ -63,11 +63,6 @@ class ClosureProblem:
     n_rows: int  # rows of the value matrix: 4 · n_samples
     variance: float  # variance of the target over these rows
 
-    @property
-    def channels(self) -> IntArray:
-        """Channel of each candidate."""
-        return np.array([term.channel for term in self.terms], dtype=np.intp)
-
     def indices(self, terms: Sequence[TensorTerm]) -> list[int]:
         """Positions of terms in the dictionary."""
         place = {term: index for index, term in enumerate(self.terms)}
@@ -91,10 +86,6 @@ class ClosureProblem:
         return Closure(
             tuple(self.terms[i] for i in chosen), tuple(float(c) for c in self.fit(chosen).coefficients), name
         )
-
-    def signature(self, index: int) -> FloatArray:
-        """Signature of one candidate in the coordinates of its channel's factor."""
-        return self.signatures[self.terms[index].channel][:, self.position[index]]
 
     def channel_signatures(self, channel: int, chosen: Sequence[int]) -> FloatArray:
         """Signatures of the chosen terms of one channel, as columns."""
