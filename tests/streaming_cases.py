@@ -27,7 +27,7 @@ def lost_in_centring(whole: sn.NoveltyReport) -> float:
 
     Values of 1e12 that vary by 1e6 are rounded to 1e-10 of their variation, whatever is done with them afterwards.
     """
-    columns = whole.source.columns() if whole.geometry.is_free and whole.status is sn.Status.OK else None
+    columns = whole.source.columns if whole.geometry.is_free and whole.status is sn.Status.OK else None
     if columns is None or not columns.size:
         return 0.0
     spread = columns.std(axis=1)

@@ -134,7 +134,7 @@ class NoveltyReport:
     @cached_property
     def lengths(self) -> FloatArray:
         """‖Ψ_X(φ_i)‖, relative to the size σ_s of the expression."""
-        return np.asarray(self.norms / self.source.scale(self.coefficients))
+        return np.asarray(self.norms / self.source.scale)
 
     @property
     def is_null(self) -> npt.NDArray[np.bool_]:
@@ -144,12 +144,12 @@ class NoveltyReport:
     @cached_property
     def residuals(self) -> Residuals | None:
         """The geometry behind the novelties; None where there are none."""
-        return self.source.residuals() if self.status is Status.OK else None
+        return self.source.residuals if self.status is Status.OK else None
 
     @cached_property
     def dropped(self) -> dict[str, int]:
         """Reason -> number of rows not used."""
-        return {} if self.n_used == self.n_samples else {why: n for why, n in self.source.dropped().items() if n}
+        return {} if self.n_used == self.n_samples else {why: n for why, n in self.source.dropped.items() if n}
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -157,12 +157,12 @@ class NoveltyReport:
         null = (null_note(i if self.terms else self.labels[i]) for i in np.flatnonzero(self.is_null))
         curve = (self.frame.sentence,) if self.is_on_lower_dimension and self.frame is not None else ()
         made = own_derivative_notes([term.expression for term in self.terms or ()], self.geometry.order)
-        return (*self.given_notes, *self.source.notes(self.status), *null, *curve, *made)
+        return (*self.given_notes, *self.source.notes, *null, *curve, *made)
 
     @cached_property
     def frame(self) -> Frame | None:
         """Dimension and directions of the inputs; None where the rows were not kept."""
-        return self.source.frame()
+        return self.source.frame
 
     @property
     def is_on_lower_dimension(self) -> bool:
@@ -177,7 +177,7 @@ class NoveltyReport:
         """
         import pandas as pd
 
-        seen = self.source.views() if self.status is Status.OK else {}
+        seen = self.source.views if self.status is Status.OK else {}
         return pd.DataFrame({"term": list(self.labels), **seen})
 
     @cached_property
@@ -213,7 +213,7 @@ class NoveltyReport:
     @cached_property
     def verdicts(self) -> tuple[TermVerdict, ...]:
         """Three words on each term, distinct, needed and determined, with their numbers; worked out when asked for."""
-        found = self.source.verdicts() or (NO_VERDICT,) * len(self)
+        found = self.source.verdicts or (NO_VERDICT,) * len(self)
         if not self.given_intervals:
             return found
         each = zip(found, self.given_intervals, strict=True)
@@ -222,7 +222,7 @@ class NoveltyReport:
     @cached_property
     def fit_quality(self) -> FitQuality | None:
         """R², cross-validated R², residuals and the effect of each term; None without a target."""
-        return self.source.fit_quality()
+        return self.source.fit_quality
 
     @property
     def summary(self) -> str:
@@ -299,7 +299,7 @@ class NoveltyReport:
         )
 
     def _columns(self) -> FloatArray | None:
-        return self.source.columns() if self.n_used >= MIN_WORD_ROWS and len(self) else None
+        return self.source.columns if self.n_used >= MIN_WORD_ROWS and len(self) else None
 
     @property
     def has_words(self) -> bool:
@@ -344,7 +344,7 @@ class NoveltyReport:
             "n_samples": self.n_samples,
             "n_known": self.n_known,
             "n_used": self.n_used,
-            "n_judged": self.source.n_judged(),
+            "n_judged": self.source.n_judged,
             "dropped": dict(self.dropped),
             "features": list(self.names),
             "tau": self.tau,

@@ -117,13 +117,13 @@ def novelty(
     geometry = Geometry(order, three_weights(weights), coordinates, intercept)
     expression, terms, notes = terms_of(equation, sample.names, max_terms)
     found = novelties_of([terms], sample, geometry)[0]
-    sampled = SampledTerms(sample, terms, geometry, notes, target, tau, expression)
+    sampled = SampledTerms(sample, terms, geometry, notes, target, tau, expression, found.status)
     coefficients = np.array([term.coefficient for term in terms])
     is_small = sample.X.nbytes <= MAX_KEPT_BYTES
     report = NoveltyReport(
         terms=terms, coefficients=coefficients, nu=found.nu, norms=found.lengths, status=found.status,
         n_samples=sample.n_samples, n_used=found.n_used, geometry=geometry, names=sample.names, tau=tau,
-        source=sampled if is_small else sampled.worked_out(found.status, coefficients), expression=expression,
+        source=sampled if is_small else sampled.worked_out(), expression=expression,
     )  # fmt: skip
     if n_bootstrap == 0:
         return report
@@ -148,7 +148,7 @@ def _of_functions(
         known, nu = target.rows(used), np.array([verdict.novelty for verdict in report.verdicts])
         words = verdicts_of_columns(found.values[:, used], nu, known.y, known.weights, known.variance, tau=tau)
         quality = quality_of_columns(found.values, report.coefficients, target.y, target.weights)
-        report = replace(report, source=replace(report.source, words=words, quality=quality))
+        report = replace(report, source=replace(report.source, verdicts=words, fit_quality=quality))
     return replace(report, geometry=geometry, names=sample.names, given_notes=(found.note,) if has_slopes else ())
 
 

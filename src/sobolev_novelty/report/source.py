@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -100,98 +100,26 @@ def as_known_target(y: Any, sigma: Any, sample_weight: Any, n_samples: int) -> T
 NO_DIRECTION = "no direction of the data or no finite derivative was found at it"
 
 
-class Source(Protocol):
-    """What a report is made from."""
-
-    def residuals(self) -> Residuals | None:
-        """The geometry of the signatures."""
-
-    def scale(self, coefficients: FloatArray) -> float:
-        """σ_s of Eq. 1."""
-
-    def dropped(self) -> dict[str, int]:
-        """Reason -> number of rows not used."""
-
-    def notes(self, status: Status) -> tuple[str, ...]:
-        """What a reader should know of the sample and of how the terms were split."""
-
-    def verdicts(self) -> tuple[TermVerdict, ...]:
-        """The words on every term; empty where they cannot be given."""
-
-    def columns(self) -> FloatArray | None:
-        """Values of the terms at the rows used, (n_terms, n_used); None where the rows were not kept."""
-
-    def frame(self) -> Frame | None:
-        """Dimension and directions of the inputs; None where the rows are not at hand."""
-
-    def views(self) -> dict[str, FloatArray]:
-        """Novelty by values alone, with slopes along the data, and with all slopes; empty without rows."""
-
-    def fit_quality(self) -> FitQuality | None:
-        """How well the equation gives the target; None where there is no target or the rows are not at hand."""
-
-    def n_judged(self) -> int | None:
-        """Rows that the words come from, where these are not all rows used."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkedOut:
-    """A source whose answers are at hand."""
+    """What a report is made from: answers that are at hand, where the rows were not kept."""
 
-    found: Residuals | None
-    size: float
-    rows: dict[str, int]
-    remarks: tuple[str, ...] = ()
-    words: tuple[TermVerdict, ...] = ()
-    directions: Frame | None = None
-    seen: dict[str, FloatArray] = field(default_factory=dict)
-    quality: FitQuality | None = None
-    judged: int | None = None
-
-    def residuals(self) -> Residuals | None:
-        """See :class:`Source`."""
-        return self.found
-
-    def scale(self, coefficients: FloatArray) -> float:
-        """See :class:`Source`."""
-        return self.size
-
-    def dropped(self) -> dict[str, int]:
-        """See :class:`Source`."""
-        return self.rows
-
-    def notes(self, status: Status) -> tuple[str, ...]:
-        """See :class:`Source`."""
-        return self.remarks
-
-    def verdicts(self) -> tuple[TermVerdict, ...]:
-        """See :class:`Source`."""
-        return self.words
-
-    def columns(self) -> FloatArray | None:
-        """See :class:`Source`."""
-        return None
-
-    def frame(self) -> Frame | None:
-        """See :class:`Source`."""
-        return self.directions
-
-    def views(self) -> dict[str, FloatArray]:
-        """See :class:`Source`."""
-        return self.seen
-
-    def fit_quality(self) -> FitQuality | None:
-        """See :class:`Source`."""
-        return self.quality
-
-    def n_judged(self) -> int | None:
-        """See :class:`Source`."""
-        return self.judged
+    residuals: Residuals | None  # the geometry of the signatures
+    scale: float  # σ_s of Eq. 1
+    dropped: dict[str, int]  # reason -> number of rows not used
+    notes: tuple[str, ...] = ()  # what a reader should know of the sample and of how the terms were split
+    verdicts: tuple[TermVerdict, ...] = ()  # the words on every term; empty where they cannot be given
+    frame: Frame | None = None  # dimension and directions of the inputs
+    #: Novelty by values alone, with slopes along the data, and with all slopes; empty without rows.
+    views: dict[str, FloatArray] = field(default_factory=dict)
+    fit_quality: FitQuality | None = None  # how well the equation gives the target
+    n_judged: int | None = None  # rows that the words come from, where these are not all rows used
+    columns: FloatArray | None = None  # values of the terms at the rows used, shape (n_terms, n_used)
 
 
 @dataclass(frozen=True, eq=False)
 class SampledTerms:
-    """Terms on a sample that is at hand."""
+    """The same answers, each worked out when it is asked for, from terms on a sample that is at hand."""
 
     sample: Sample
     terms: tuple[Term, ...]
@@ -200,14 +128,16 @@ class SampledTerms:
     target: Target | None = None
     tau: float = TAU_ID
     expression: Expression | None = None  # None for a list of terms
+    status: Status = Status.OK
 
     @cached_property
     def measured(self) -> Measured:
         """The terms, evaluated once."""
         return Measured([term.expression for term in self.terms], self.sample, self.geometry)
 
+    @property
     def verdicts(self) -> tuple[TermVerdict, ...]:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         if self.target is None:
             return term_verdicts(self.terms, self.sample, tau=self.tau, measured=self.measured)
         known = (self.target.y, self.target.weights, self.target.variance)
@@ -219,16 +149,19 @@ class SampledTerms:
         """The signatures themselves."""
         return self.measured.evaluated.signatures(self.geometry)
 
+    @property
     def residuals(self) -> Residuals | None:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         return self.measured.seen.residuals
 
-    def scale(self, coefficients: FloatArray) -> float:
-        """See :class:`Source`."""
-        return candidate_scale(self.columns(), coefficients)
+    @property
+    def scale(self) -> float:
+        """See :class:`WorkedOut`."""
+        return candidate_scale(self.columns, np.array([term.coefficient for term in self.terms]))
 
+    @property
     def dropped(self) -> dict[str, int]:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         found = self.measured.seen
         variables = {name for term in self.terms for name in term.expression.variables}
         columns = [k for k, name in enumerate(self.sample.names) if name in variables]
@@ -239,39 +172,45 @@ class SampledTerms:
         rows = ((bad_input & ~found.used), bad_value, bad_derivative)
         return {why: int(bad.sum()) for why, bad in zip(reasons, rows, strict=True)}
 
+    @property
     def columns(self) -> FloatArray:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         return self.measured.seen.values[:, self.measured.seen.used]
 
+    @property
     def frame(self) -> Frame | None:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         return tangent_frame(self.sample)
 
+    @property
     def views(self) -> dict[str, FloatArray]:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         unknown = np.full(len(self.terms), np.nan)
         return {name: unknown if nu is None else nu for name, nu in self.measured.views.items()}
 
+    @property
     def fit_quality(self) -> FitQuality | None:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         if self.target is None:
             return None
         rows = self._thin_rows()
         target, b = self.target.rows(rows), np.array([term.coefficient for term in self.terms])
         return quality_of_columns(self.measured.seen.values[:, rows], b, target.y, target.weights)
 
+    @property
     def n_judged(self) -> int | None:
-        """See :class:`Source`."""
+        """See :class:`WorkedOut`."""
         return None
 
-    def notes(self, status: Status) -> tuple[str, ...]:
-        """See :class:`Source`."""
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """See :class:`WorkedOut`."""
         n_finite = np.zeros(0, dtype=np.int64)
-        if status is Status.TOO_FEW_ROWS:
+        if self.status is Status.TOO_FEW_ROWS:
             n_finite = np.isfinite(self.measured.seen.values).sum(axis=1)
         return self.remarks + data_notes(
-            self.sample.names, self.sample.scales(), self.geometry, status=status, n_finite=n_finite,
-            n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(status),
+            self.sample.names, self.sample.scales(), self.geometry, status=self.status, n_finite=n_finite,
+            n_samples=self.sample.n_samples, empty=self._empty(), vanished=self._vanished_slopes(),
         )  + self._rounded()  # fmt: skip
 
     def _rounded(self) -> tuple[str, ...]:
@@ -281,7 +220,7 @@ class SampledTerms:
         found = is_rounding([self.terms[i].expression for i in varying], thin.sample)
         if not found.any():
             return ()
-        columns = thin.columns()
+        columns = thin.columns
         rounded = [i for i, is_so in zip(varying, found, strict=True) if is_so and len(set(columns[i].tolist())) > 1]
         return tuple(f"Term {i} is constant up to rounding: its novelty is that of rounding errors." for i in rounded)
 
@@ -289,13 +228,13 @@ class SampledTerms:
         flat = np.flatnonzero(self.sample.scales() == 0.0)
         return {self.sample.names[j] for j in flat if not np.isfinite(self.sample.X[j]).any()}
 
-    def _vanished_slopes(self, status: Status) -> list[tuple[int, str]]:
+    def _vanished_slopes(self) -> list[tuple[int, str]]:
         """Terms that depend on an input of which their slope is below the smallest float in every row."""
         expressions = [term.expression for term in self.terms]
         sample = on_own_inputs(expressions, self.sample)
         scales = self.geometry.scales(sample)
         far = np.flatnonzero(sample.scales() > FAR)
-        if not len(far) or not self.geometry.order or status is not Status.OK:
+        if not len(far) or not self.geometry.order or self.status is not Status.OK:
             return []
         slopes = standardized_derivatives(expressions, sample, scales)[:, 1:]
         values = self.measured.seen.values
@@ -308,16 +247,14 @@ class SampledTerms:
                     found.append((i, name))
         return found
 
-    def worked_out(self, status: Status, coefficients: FloatArray) -> WorkedOut:
-        """A source with the same answers, without the sample."""
-        known = self.residuals() if status is Status.OK else None
+    def worked_out(self) -> WorkedOut:
+        """The answers without the sample."""
+        is_known = self.status is Status.OK
         thin = self.thinned()
-        words = thin.verdicts()
-        frame = thin.frame()
-        seen = thin.views() if frame is not None and frame.is_lower and status is Status.OK else {}
+        seen = thin.views if is_known and thin.frame is not None and thin.frame.is_lower else {}
         return WorkedOut(
-            known, self.scale(coefficients), self.dropped(), self.notes(status), words, frame, seen,
-            thin.fit_quality(), None if thin is self else int(thin.measured.seen.used.sum()),
+            self.residuals if is_known else None, self.scale, self.dropped, self.notes, thin.verdicts, thin.frame, seen,
+            thin.fit_quality, None if thin is self else int(thin.measured.seen.used.sum()),
         )  # fmt: skip
 
     def thinned(self) -> SampledTerms:
@@ -331,6 +268,10 @@ class SampledTerms:
 
     def _thin_rows(self) -> npt.NDArray[np.intp]:
         return np.arange(0, self.sample.n_samples, max(1, -(-self.sample.n_samples // MAX_VERDICT_ROWS)))
+
+
+#: What a report is made from.
+Source: TypeAlias = SampledTerms | WorkedOut
 
 
 def candidate_scale(values: FloatArray, coefficients: FloatArray) -> float:
