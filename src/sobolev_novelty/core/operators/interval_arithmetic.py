@@ -75,14 +75,6 @@ def _fine(low: FloatArray, high: FloatArray) -> _Found:
     return low, high, np.zeros(len(low), dtype=bool), ""
 
 
-def _add(a: Interval, b: Interval) -> _Found:
-    return _fine(a[0] + b[0], a[1] + b[1])
-
-
-def _sub(a: Interval, b: Interval) -> _Found:
-    return _fine(a[0] - b[1], a[1] - b[0])
-
-
 def _mul(a: Interval, b: Interval) -> _Found:
     products = np.array([x * y for x in a for y in b])
     products = np.where(np.isnan(products), 0.0, products)  # 0 · ∞ of bounds is 0
@@ -148,9 +140,8 @@ def _rising_from(
     return rule
 
 
-def _cosh(a: Interval) -> _Found:
-    low, high = _abs(a)
-    return _fine(np.cosh(low), np.cosh(high))
+def _logarithm(function: Callable[[FloatArray], FloatArray], zero: float = 0.0) -> Callable[[Interval], _Found]:
+    return lambda a: (function(a[0]), function(a[1]), a[0] <= zero, _NOT_POSITIVE)
 
 
 def _contains(a: Interval, start: float, period: float) -> BoolArray:
@@ -169,14 +160,6 @@ def _wave(function: Callable[[FloatArray], FloatArray], top: float) -> Callable[
     return rule
 
 
-def _tan(a: Interval) -> _Found:
-    return np.tan(a[0]), np.tan(a[1]), _contains(a, 0.5 * np.pi, np.pi), POLE
-
-
-def _cot(a: Interval) -> _Found:
-    return 1.0 / np.tan(a[1]), 1.0 / np.tan(a[0]), _contains(a, 0.0, np.pi), POLE
-
-
 def _is_beyond_one(a: Interval) -> BoolArray:
     return np.asarray((a[0] < -1.0 - ROUNDING) | (a[1] > 1.0 + ROUNDING))
 
@@ -189,11 +172,6 @@ def _arcsin(a: Interval) -> _Found:
 def _arccos(a: Interval) -> _Found:
     ends = np.arccos(np.clip(a[1], -1.0, 1.0)), np.arccos(np.clip(a[0], -1.0, 1.0))
     return *ends, _is_beyond_one(a), _BEYOND_ONE
-
-
-def _logabs(a: Interval) -> _Found:
-    low, high = _abs(a)
-    return np.log(low), np.log(high), low == 0.0, _NOT_POSITIVE
 
 
 def _powabs(a: Interval, b: Interval) -> _Found:
@@ -229,8 +207,8 @@ _NOT_POSITIVE = "takes the logarithm of a number that is not positive"
 _BEYOND_ONE = "is asked for an angle beyond its range"
 
 _RULES: dict[str, Callable[..., _Found]] = {
-    "add": _add,
-    "sub": _sub,
+    "add": lambda a, b: _fine(a[0] + b[0], a[1] + b[1]),
+    "sub": lambda a, b: _fine(a[0] - b[1], a[1] - b[0]),
     "mul": _mul,
     "div": _div,
     "inv": _inverse,
@@ -245,16 +223,16 @@ _RULES: dict[str, Callable[..., _Found]] = {
     "sqrtabs": lambda a: _fine(*(np.sqrt(end) for end in _abs(a))),
     "exp": _rising(np.exp),
     "sinh": _rising(np.sinh),
-    "cosh": _cosh,
-    "log": lambda a: (np.log(a[0]), np.log(a[1]), a[0] <= 0.0, _NOT_POSITIVE),
-    "log2": lambda a: (np.log2(a[0]), np.log2(a[1]), a[0] <= 0.0, _NOT_POSITIVE),
-    "log10": lambda a: (np.log10(a[0]), np.log10(a[1]), a[0] <= 0.0, _NOT_POSITIVE),
-    "log1p": lambda a: (np.log1p(a[0]), np.log1p(a[1]), a[0] <= -1.0, _NOT_POSITIVE),
-    "logabs": _logabs,
+    "cosh": lambda a: _fine(*(np.cosh(end) for end in _abs(a))),
+    "log": _logarithm(np.log),
+    "log2": _logarithm(np.log2),
+    "log10": _logarithm(np.log10),
+    "log1p": _logarithm(np.log1p, -1.0),
+    "logabs": lambda a: _logarithm(np.log)(_abs(a)),
     "sin": _wave(np.sin, 0.5 * np.pi),
     "cos": _wave(np.cos, 0.0),
-    "tan": _tan,
-    "cot": _cot,
+    "tan": lambda a: (np.tan(a[0]), np.tan(a[1]), _contains(a, 0.5 * np.pi, np.pi), POLE),
+    "cot": lambda a: (1.0 / np.tan(a[1]), 1.0 / np.tan(a[0]), _contains(a, 0.0, np.pi), POLE),
     "arcsin": _arcsin,
     "arccos": _arccos,
     "arctan": _rising(np.arctan),
