@@ -54,12 +54,6 @@ def integrate(
     ``x0``: shape (n_states,).
     ``scale``: shape (n_states,), size of each state, for accuracy and for what counts as diverged; by default the
     largest of ``x0``, for all.
-
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> integrate([parse("-2*x0")], ["x0"], np.array([0.0, 1.0]), np.array([1.0])).x[:, 0].round(4)
-    array([1.    , 0.1353])
-    >>> integrate([parse("x0**2")], ["x0"], np.array([0.0, 2.0]), np.array([1.0])).reason
-    'x0 left its range, beyond 1000 in size.'
     """
     programs = kernels.compile_programs(expressions, names)
     with_time = len(names) > len(expressions)

@@ -45,10 +45,6 @@ def as_trajectories(
     ``trajectory``: column that tells the trajectories of one DataFrame apart.
 
     Returns the trajectories, and notes on rows that were left out.
-
-    >>> (one,), notes = as_trajectories([[1.0], [2.0], [4.0], [8.0], [16.0], [32.0], [64.0], [128.0]], 0.5)
-    >>> one.t[:3].tolist(), one.names
-    ([0.0, 0.5, 1.0], ('x0',))
     """
     tables = _tables(X, trajectory)
     times = list(t) if isinstance(t, list | tuple) and len(tables) > 1 else [t] * len(tables)

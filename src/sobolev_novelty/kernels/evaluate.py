@@ -34,11 +34,6 @@ def as_expression(source: Any, names: Sequence[str] | None = None) -> Expression
     """An expression from an expression, a text, a SymPy object or a fitted model.
 
     Where ``names`` are given, ``x0, x1, …`` are their columns, unless columns are called so.
-
-    >>> as_expression("x0 + 1")
-    Expression('x0 + 1')
-    >>> as_expression(Expression.of("x1"), ["mass", "speed"])
-    Expression('speed')
     """
     if isinstance(source, Expression):
         return _in_columns(source, names)

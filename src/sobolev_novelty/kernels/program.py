@@ -51,12 +51,7 @@ class Programs:
 
 
 def compile_programs(expressions: Sequence[Expression], names: Sequence[str]) -> Programs:
-    """Translate expressions; variable ``names[k]`` is column ``k``.
-
-    >>> programs = compile_programs([Expression.of("add", "x1", 2.5)], ["x0", "x1"])
-    >>> programs.codes.tolist(), programs.constants.tolist()
-    ([1, 257, 0], [2.5])
-    """
+    """Translate expressions; variable ``names[k]`` is column ``k``."""
     places: dict[object, int] = dict(OPCODES)
     places.update(zip(names, count(FIRST_VARIABLE)))
     place = places.get

@@ -134,12 +134,6 @@ def match_equation(
     ``features``: columns that are inputs, in the order in which ``x0, x1, …`` count them; by default all but the
     target.
     ``variables``, ``dialect``: see :func:`sobolev_novelty.language.parsing.parse`.
-
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"mass": range(40), "name": "a", "y": range(0, 80, 2)})
-    >>> matched = match_equation("2*mass", Table(frame, "data.csv"), target="y")
-    >>> matched.sample.names, matched.notes[0]
-    (('mass',), "Column 'name' is not numeric ('a' in data row 1): it is left out.")
     """
     columns = _inputs(table, target, features)
     expression = parse(equation, names=columns, variables=variables, dialect=dialect)

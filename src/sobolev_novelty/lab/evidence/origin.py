@@ -151,11 +151,7 @@ def _is_unchanged_since(commit: str) -> bool | None:
 
 
 def without_folders(text: str) -> str:
-    """A message or traceback without the folders of this machine: paths begin at the package or the file.
-
-    >>> without_folders('File "/somebody/lib/python3.11/site-packages/gplearn/genetic.py", line 9; /elsewhere/a.json')
-    'File "gplearn/genetic.py", line 9; a.json'
-    """
+    """A message or traceback without the folders of this machine: paths begin at the package or the file."""
 
     def short(found: re.Match[str]) -> str:
         path = found[0].replace("/src/", "/site-packages/")

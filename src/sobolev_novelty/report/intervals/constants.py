@@ -96,10 +96,6 @@ def parametrised(expression: Expression, fixed: Collection[int] = ()) -> Paramet
     """The constants of an equation as it is written.
 
     ``fixed``: summands whose coefficient 1 stays 1.
-
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> parametrised(parse("x0**2 - 3*exp(-0.5*x0)/(1 + x1)")).theta.tolist()
-    [1.0, -3.0, -0.5]
     """
     parts: list[Part] = []
     constants: list[Constant] = []

@@ -21,11 +21,6 @@ class EquationTable(pd.DataFrame):
     """A DataFrame of equations that shows four digits and holds all of them.
 
     pandas offers no other way than a class of one's own to format one table and not all.
-
-    >>> x = Expression.of("x0")
-    >>> EquationTable({"loss": [0.123456], "expression": [Expression.of("mul", 2.3456789, x)], "chosen": [True]})
-         loss  expression chosen
-    0  0.1235  2.346*x0        ▶
     """
 
     @property

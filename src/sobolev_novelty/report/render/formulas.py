@@ -30,9 +30,6 @@ def short_formula(text: object, widths: Mapping[float, float] | None = None) -> 
     """A label with the numbers of a formula in four digits; other text stays as it is.
 
     ``widths``: |number| -> half-width of its interval: such a number has the digits that the interval allows.
-
-    >>> short_formula("2.123456789*sin(x0)"), short_formula("term 0.123456789")
-    ('2.123*sin(x0)', 'term 0.123456789')
     """
     expression = read_formula(str(text))
     if expression is None:

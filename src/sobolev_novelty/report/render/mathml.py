@@ -34,11 +34,6 @@ def formula(text: object, widths: Mapping[float, float] | None = None) -> str:
 
     ``widths``: |number| -> half-width of its interval, see
     :func:`sobolev_novelty.report.render.formulas.short_formula`.
-
-    >>> formula("x0**2")
-    '<math><msup><msub><mi>x</mi><mn>0</mn></msub><mn>2</mn></msup></math>'
-    >>> formula("<b>")
-    '<code>&lt;b&gt;</code>'
     """
     expression = read_formula(str(text))
     if expression is None or len(expression) > MAX_NODES:

@@ -51,11 +51,6 @@ def report_page(data: Data) -> str:
     """The whole page.
 
     ``data``: ``NoveltyReport.to_dict()``.
-
-    >>> import sobolev_novelty as sn
-    >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
-    >>> report_page(report.to_dict())[:15]
-    '<!doctype html>'
     """
     body = [
         '<header><p class="eyebrow">Sobolev Novelty report</p>',
@@ -76,13 +71,7 @@ def report_page(data: Data) -> str:
 
 
 def report_fragment(data: Data) -> str:
-    """The part that a notebook shows: verdict, terms, what rebuilds the low ones, notes.
-
-    >>> import sobolev_novelty as sn
-    >>> report = sn.novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)])
-    >>> report_fragment(report.to_dict())[:7]
-    '<style>'
-    """
+    """The part that a notebook shows: verdict, terms, what rebuilds the low ones, notes."""
     body = (
         f'<p class="lead"><strong>{_text(headline(data))}.</strong> {_rest_of_verdict(data)}</p>{_equation(data)}'
         f"{_terms(data, heading=False)}{_fit(data, is_short=True)}{_explanations(data)}"

@@ -15,10 +15,6 @@ def progress_bar(words: str, *, is_shown: bool | None = None) -> Iterator[OnProg
 
     ``words``: what is being done.
     ``is_shown``: by default only where standard error is a terminal.
-
-    >>> with progress_bar("Reading", is_shown=False) as on_progress:
-    ...     on_progress is silent
-    True
     """
     if not (sys.stderr.isatty() if is_shown is None else is_shown):
         yield silent

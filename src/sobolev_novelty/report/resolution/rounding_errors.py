@@ -24,14 +24,7 @@ _EPSILON = float(np.finfo(np.float64).eps)
 
 
 def is_rounding(expressions: Sequence[Expression], sample: Sample) -> npt.NDArray[np.bool_]:
-    """Which expressions vary over the rows by no more than their rounding errors; true for constant ones.
-
-    >>> from sobolev_novelty.core.sample import as_sample
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> x = as_sample(np.linspace(1.0, 5.0, 40))
-    >>> is_rounding([parse(text) for text in ("cos(x0)**2 + sin(x0)**2 - 1", "exp(log(x0)) - x0", "1e-14*x0")], x)
-    array([ True,  True, False])
-    """
+    """Which expressions vary over the rows by no more than their rounding errors; true for constant ones."""
     return np.array([_is_rounding(expression, sample) for expression in expressions], dtype=bool)
 
 

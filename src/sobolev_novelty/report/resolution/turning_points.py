@@ -64,16 +64,7 @@ class Turns:
 
 
 def hidden_turns(expression: Expression, sample: Sample) -> int:
-    """Turning points of an expression that these rows hide, those of all its oscillating operators together.
-
-    >>> from sobolev_novelty.core.sample import as_sample
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> doses = as_sample(np.repeat([0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0], 5))
-    >>> hidden_turns(parse("cos(x0)"), doses), hidden_turns(parse("1/(1 + (x0/5)**4)"), doses)
-    (15, 0)
-    >>> hidden_turns(parse("cos(x0)"), as_sample(np.linspace(0.5, 64.0, 200)))
-    0
-    """
+    """Turning points of an expression that these rows hide, those of all its oscillating operators together."""
     return sum(turns.hidden for turns in wave_turns([expression], sample)[0])
 
 

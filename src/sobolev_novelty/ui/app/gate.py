@@ -30,15 +30,7 @@ def _secret() -> str:
 
 @dataclass(slots=True)
 class Gate:
-    """The secrets of one server, and the checks that every request passes.
-
-    >>> gate = Gate(8000, visit="been-here", key="mine")
-    >>> headers = {"Host": "127.0.0.1:8000", "Cookie": "sobolev-8000=been-here"}
-    >>> gate.refusal("GET", headers, key="mine") is None
-    True
-    >>> gate.refusal("GET", headers | {"Host": "attacker.example:8000"}, key="mine")
-    'This server answers to 127.0.0.1:8000 only.'
-    """
+    """The secrets of one server, and the checks that every request passes."""
 
     port: int  # where the server listens; part of the cookie's name, as browsers share cookies between ports
     token: str = field(default_factory=_secret)  # opens the page as often as one likes

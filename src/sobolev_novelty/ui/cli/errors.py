@@ -82,10 +82,5 @@ def fail(error: Exception, as_json: bool = False) -> NoReturn:
 
 
 def one_line(error: Exception) -> str:
-    """The message of an error as a user of the command line reads it.
-
-    >>> from sobolev_novelty.errors import ParameterError
-    >>> one_line(ParameterError("'n_bootstrap' must be at least 0. Got -1."))
-    '--bootstrap must be at least 0. Got -1.'
-    """
+    """The message of an error as a user of the command line reads it."""
     return in_callers_words(error, OPTIONS)

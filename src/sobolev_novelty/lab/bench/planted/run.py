@@ -96,11 +96,7 @@ def _areas(chosen: Sequence[dict[str, Any]], method: str, n_resamples: int) -> F
 def area(
     score: FloatArray, is_planted: npt.NDArray[np.bool_], weights: npt.NDArray[np.integer[Any]] | None = None
 ) -> float:
-    """Chance that a true term scores above a planted one; ties count half.
-
-    >>> area(np.array([3.0, 2.0, 1.0]), np.array([False, False, True]))
-    1.0
-    """
+    """Chance that a true term scores above a planted one; ties count half."""
     w = np.ones(len(score)) if weights is None else weights.astype(np.float64)
     _, place = np.unique(score, return_inverse=True)
     true = np.bincount(place, weights=w * ~is_planted)

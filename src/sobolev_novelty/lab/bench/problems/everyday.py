@@ -116,12 +116,7 @@ def _laws() -> Mapping[str, EverydayLaw]:
 
 @cache
 def everyday_tasks(suite: str) -> tuple[EverydayTask, ...]:
-    """The tables of a half: those of the fractional design, then one over decades for each law that allows it.
-
-    >>> tasks = everyday_tasks("everyday")
-    >>> len({task.law.name for task in tasks}), len([task for task in tasks if task.n_rows != 200])
-    (25, 1200)
-    """
+    """The tables of a half: those of the fractional design, then one over decades for each law that allows it."""
     if suite not in EVERYDAY:
         raise ParameterError(f"'suite' must be one of {', '.join(EVERYDAY)}. Got '{suite}'.")
     laws = [law for law in _laws().values() if law.is_held == (suite == EVERYDAY[1])]
@@ -145,12 +140,7 @@ def everyday_task(suite: str, name: str) -> EverydayTask:
 
 
 def drawn_table(task: EverydayTask, seed: int) -> EverydayTable:
-    """The rows of a table: a function of its name and the seed.
-
-    >>> table = drawn_table(everyday_tasks("everyday")[0], 0)
-    >>> table.X.shape[0] == len(table.y), bool((table.sigma > 0.0).all())
-    (True, True)
-    """
+    """The rows of a table: a function of its name and the seed."""
     rng = np.random.default_rng([seed, zlib.crc32(task.name.encode())])
     law, n_idle = task.law, task.n_idle
     sources = rng.integers(0, len(law.variables), n_idle)

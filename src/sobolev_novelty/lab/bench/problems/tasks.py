@@ -78,15 +78,7 @@ class Law:
 
 @dataclass(frozen=True, slots=True)
 class Task(Law):
-    """One white-box task.
-
-    >>> task = whitebox_task("feynman_I_12_1")
-    >>> task.formula, task.variables, task.ranges
-    ('mu*Nn', ('mu', 'Nn'), ((1.0, 5.0), (1.0, 5.0)))
-    >>> X, y = task.sample(100, np.random.default_rng(0))
-    >>> X.shape, y.shape
-    ((100, 2), (100,))
-    """
+    """One white-box task."""
 
     name: str  # its name in PMLB
     formula: str  # the truth, as infix text in ``variables``
@@ -124,11 +116,7 @@ def _own_table(file: str) -> dict[str, Any]:
 
 
 def task_units(name: str) -> dict[str, Any]:
-    """The units of a Feynman task, as :class:`~sobolev_novelty.search.SymbolicRegressor` takes them.
-
-    >>> task_units("feynman_I_10_7")
-    {'units': {'x0': 'kg', 'x1': 'm/s', 'x2': 'm/s'}, 'y_units': 'kg'}
-    """
+    """The units of a Feynman task, as :class:`~sobolev_novelty.search.SymbolicRegressor` takes them."""
     try:
         row = _own_table("feynman_units.toml")[name.removeprefix("feynman_")]
     except KeyError:

@@ -141,12 +141,7 @@ _KNOWN = {"suite", "tasks", "seeds", "noise", "methods", "max_train_rows", "cont
 
 
 def experiment_from(table: Mapping[str, Any], name: str, folder: Path = Path()) -> Experiment:
-    """Check the contents of an experiment file.
-
-    >>> experiment = experiment_from({"suite": "whitebox", "tasks": ["strogatz_*"], "methods": {"linear": {}}}, "demo")
-    >>> len(experiment.tasks), len(list(experiment.jobs()))
-    (14, 14)
-    """
+    """Check the contents of an experiment file."""
     unknown = set(table) - _KNOWN
     if unknown:
         raise ParameterError(f"Unknown keys: {', '.join(sorted(unknown))}. Known: {', '.join(sorted(_KNOWN))}.")

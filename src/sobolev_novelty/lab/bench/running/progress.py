@@ -19,11 +19,7 @@ _SHOWN = 12
 
 
 def duration(seconds: float | None) -> str:
-    """Seconds as a person says them.
-
-    >>> duration(5.2), duration(65), duration(7300), duration(None)
-    ('5 s', '1 min 05 s', '2 h 01 min', '?')
-    """
+    """Seconds as a person says them."""
     if seconds is None:
         return "?"
     whole = round(seconds)

@@ -66,11 +66,7 @@ def rank_plane_numbers(frame: pd.DataFrame, suite: str, *, noise: float = 0.0, w
 
 
 def pareto_tiers(points: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> list[int]:
-    """Tier of each point, smaller is better on all axes: 1 is dominated by none, 2 by tier 1 only, and so on.
-
-    >>> pareto_tiers(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 2.0], [3.0, 3.0]]))
-    [1, 1, 2, 3]
-    """
+    """Tier of each point, smaller is better on all axes: 1 is dominated by none, 2 by tier 1 only, and so on."""
     tiers = np.zeros(len(points), dtype=int)
     tier = 0
     while (tiers == 0).any():

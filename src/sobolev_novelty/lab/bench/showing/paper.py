@@ -26,9 +26,6 @@ def paper_row(table: str, method: str) -> tuple[float, ...] | None:
     """The paper's row for a method; ``None`` if it has none.
 
     ``table`` is ``qualification``, ``whitebox``, ``blackbox`` or ``ablation``.
-
-    >>> paper_row("blackbox", "genetic+novelty")
-    (0.7298, 35.44, 0.5907)
     """
     row = _table().get(table, {}).get(paper_name(method))
     return None if row is None else tuple(float(value) for value in row)

@@ -314,10 +314,6 @@ def interval(scores: FloatArray, *, level: float = 0.95, n_resamples: int = 10_0
     """Bootstrap over tasks and over training seeds at once.
 
     ``scores``: shape (n_seeds, n_tasks), scores, or differences of two arms with the same seeds on the same tasks.
-
-    >>> found = interval(np.full((3, 20), 0.25))
-    >>> found.value, found.lower, found.upper, found.is_clear
-    (0.25, 0.25, 0.25, True)
     """
     n_seeds, n_tasks = scores.shape
     rng = np.random.default_rng(seed)

@@ -201,11 +201,7 @@ def ordered_methods(methods: Iterable[str]) -> list[str]:
 
 
 def guided_pairs(methods: Iterable[str]) -> list[tuple[str, str]]:
-    """Backbones and their guided variants, where both are there.
-
-    >>> guided_pairs(["genetic", "genetic+novelty", "linear"])
-    [('genetic', 'genetic+novelty')]
-    """
+    """Backbones and their guided variants, where both are there."""
     names = set(methods)
     return [
         (name.replace(GUIDED, ""), name)

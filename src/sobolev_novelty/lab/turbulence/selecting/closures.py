@@ -16,16 +16,7 @@ from sobolev_novelty.lab.turbulence.selecting.tensors import N_CHANNELS, TensorT
 
 @dataclass(frozen=True, slots=True)
 class Closure:
-    """b⊥ = Σ c · x1^a x2^b · T_k.
-
-    >>> closure = Closure((TensorTerm(0, 0, 0), TensorTerm(0, 2, 1), TensorTerm(1, 0, 0)), (0.5, -2.0, 1.0), "demo")
-    >>> print(closure)
-    0.5*T1 - 2*T1*x1**2*x2 + 1*T2
-    >>> closure.functions
-    ('0.5 - 2*x1**2*x2', '1', '0')
-    >>> Closure.from_json(closure.to_json()) == closure
-    True
-    """
+    """b⊥ = Σ c · x1^a x2^b · T_k."""
 
     terms: tuple[TensorTerm, ...]
     coefficients: tuple[float, ...]

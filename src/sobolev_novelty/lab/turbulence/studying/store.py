@@ -33,14 +33,7 @@ _JSON = ("closure", "measures", "notes")
 
 
 class RunStore(EvidenceStore):
-    """The runs of one study.
-
-    >>> import tempfile
-    >>> store = RunStore(f"{tempfile.mkdtemp()}/study.sqlite")
-    >>> row = store.add("row/DNS", {"measures": {"reattachment": 5.28}, "colour": "blue"})
-    >>> row["measures"], row["colour"], row["status"]
-    ({'reattachment': 5.28}, 'blue', 'done')
-    """
+    """The runs of one study."""
 
     schema = STUDY_RUNS
 

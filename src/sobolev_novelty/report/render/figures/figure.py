@@ -40,10 +40,6 @@ def report_figure(data: Data, ax: Axes | None = None) -> Figure:
 
     ``data``: ``NoveltyReport.to_dict()``, where it has ``points`` also the fit at these rows.
     ``ax``: where to draw; only the bars are drawn then, and the figure of these axes is returned.
-
-    >>> from sobolev_novelty import novelty
-    >>> len(novelty("x0 + cos(3*x0)", [[i / 50] for i in range(-50, 50)]).plot().axes)
-    3
     """
     require("matplotlib", extra="plot")
     if ax is not None:
