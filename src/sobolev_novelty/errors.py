@@ -32,8 +32,6 @@ def printable(text: str) -> str:
 
     Line breaks, tabs and the spaces that do not break (before a per cent sign) stay.
 
-    Examples
-    --------
     >>> print(printable("mass" + chr(27) + "[31m" + chr(0x202E)))
     mass\u001b[31m\u202e
     """
@@ -50,8 +48,6 @@ def _escaped(character: str) -> str:
 def shortened(value: object, at_most: int = 160) -> str:
     """How a value is written, cut off where it is long: files hold texts of megabytes.
 
-    Examples
-    --------
     >>> shortened([1, 2]), shortened("a" * 1000, 8)
     ('[1, 2]', "'aaaaaaa…")
     """
@@ -65,8 +61,6 @@ def shortened(value: object, at_most: int = 160) -> str:
 def meant(name: str, names: Iterable[str]) -> str:
     """A question after the name that somebody may have meant; empty where none is near.
 
-    Examples
-    --------
     >>> meant("lenght", ["length", "mass"]), meant("Mass", ["length", "mass"]), meant("t", ["length"])
     (" Did you mean 'length'?", " Did you mean 'mass'?", '')
     """
@@ -160,12 +154,8 @@ class ParameterError(SobolevError, ValueError):
 class OutputError(SobolevError, OSError):
     """A file that cannot be written; what was there before is as it was.
 
-    Parameters
-    ----------
-    path : object
-        The file.
-    error : OSError
-        What the system said.
+    ``path``: the file.
+    ``error``: what the system said.
     """
 
     def __init__(self, path: object, error: OSError) -> None:
@@ -195,14 +185,8 @@ def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
     Those are replaced that the error declares, otherwise the one it begins with; each once, where it first stands: a
     column may have the name of an argument.
 
-    Parameters
-    ----------
-    error : Exception
-    names : mapping
-        Argument of the library -> what the caller's users call it.
+    ``names``: argument of the library -> what the caller's users call it.
 
-    Examples
-    --------
     >>> in_callers_words(ParameterError("'n_jobs' must not be 0."), {"n_jobs": "--jobs"})
     '--jobs must not be 0.'
     """
@@ -224,8 +208,6 @@ def in_callers_words(error: Exception, names: Mapping[str, str]) -> str:
 def how_to_install(extra: str) -> str:
     """The command that brings an extra: the package is on no index, so its name alone would find nothing.
 
-    Examples
-    --------
     >>> how_to_install("plot")
     "pip install '.[plot]' (in the folder of the checkout)"
     """
@@ -235,8 +217,6 @@ def how_to_install(extra: str) -> str:
 def require(module: str, *, extra: str) -> ModuleType:
     """Import an optional dependency, or say how to install it.
 
-    Examples
-    --------
     >>> require("math", extra="plot").pi > 3
     True
     """

@@ -53,8 +53,6 @@ def check_engine(engine: Engine[Any], *, max_evaluations: int = 200) -> None:
 def engine_checks() -> tuple[tuple[str, Check], ...]:
     """Name and function ``(engine, max_evaluations)`` of each rule, for parametrised tests.
 
-    Examples
-    --------
     >>> [name for name, _ in engine_checks()][:2]
     ['check_is_an_engine', 'check_can_be_cloned']
     """

@@ -30,23 +30,13 @@ N_POINTS = 2000
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Inputs, target and weights.
-
-    Parameters
-    ----------
-    sample : Sample
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,), optional
-    level : float, optional
-        Standard deviation of the noise of a row of weight 1, where it is known.
-    x_sigma : ndarray of shape (n_features,), optional
-        Standard deviations of the inputs' own errors; ``level`` is known then.
-    """
+    """Inputs, target and weights."""
 
     sample: Sample
-    y: FloatArray
-    weights: FloatArray | None = None
-    level: float | None = None
+    y: FloatArray  # shape (n_samples,)
+    weights: FloatArray | None = None  # shape (n_samples,)
+    level: float | None = None  # standard deviation of the noise of a row of weight 1, where it is known
+    #: shape (n_features,): standard deviations of the inputs' own errors; ``level`` is known then.
     x_sigma: FloatArray | None = None
 
     @classmethod
@@ -60,8 +50,6 @@ class Rows:
     ) -> Rows:
         """Rows of a table, shape (n_samples, n_features).
 
-        Examples
-        --------
         >>> Rows.of(np.ones((3, 2)), np.arange(3.0)).names
         ('x0', 'x1')
         """
@@ -168,24 +156,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replicates:
-    """Which rows have equal inputs.
+    """Which rows have equal inputs."""
 
-    Parameters
-    ----------
-    group : ndarray of int, shape (n_samples,)
-        The number of its input for each row.
-    n_distinct : int
-    """
-
-    group: IntArray
+    group: IntArray  # ndarray of int, shape (n_samples,): the number of its input for each row
     n_distinct: int
 
     @classmethod
     def of(cls, X: FloatArray) -> Replicates:
         """Those of a table, shape (n_samples, n_features).
 
-        Examples
-        --------
         >>> Replicates.of(np.array([[1.0], [2.0], [1.0]])).n_distinct
         2
         """

@@ -147,8 +147,6 @@ def derivatives(expressions: Sequence[Expression], sample: Sample, order: int = 
 def values(expressions: Sequence[Expression], sample: Sample) -> FloatArray:
     """Values at every sample, (n_expressions, n_samples): many in blocks; not finite outside a domain, and no warning.
 
-    Examples
-    --------
     >>> values([parse("2*x0"), parse("log(x0)")], as_sample([1.0, -1.0]))
     array([[ 2., -2.],
            [ 0., nan]])

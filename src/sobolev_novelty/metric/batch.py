@@ -70,8 +70,6 @@ class TermNovelties:
 def terms_and_novelties(labels: Sequence[str], nu: FloatArray) -> str:
     """Terms with their novelties on one line, for lists and dictionaries of results.
 
-    Examples
-    --------
     >>> terms_and_novelties(["x0", "sin(x0)"], np.array([0.1234, 1.0]))
     'ν of x0: 0.123, sin(x0): 1'
     """
@@ -83,8 +81,6 @@ def terms_and_novelties(labels: Sequence[str], nu: FloatArray) -> str:
 def novelty_penalty(nu: FloatArray, tau: float = TAU_ID) -> float:
     """Mean squared shortfall below the threshold: (1/m) Σ max(0, 1 − ν_i/τ)² (Eq. D.1 without its weight).
 
-    Examples
-    --------
     >>> import numpy as np
     >>> novelty_penalty(np.array([1.0, 0.0]))
     0.5

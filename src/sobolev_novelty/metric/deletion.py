@@ -36,13 +36,9 @@ def deletion_costs(
 ) -> FloatArray:
     """What the deletion of each term costs; infinite for a term that the rule excludes, ``nan`` where nothing is known.
 
-    Parameters
-    ----------
-    b, nu, lengths : ndarray of shape (n_terms,)
-        Of values and slopes for ``novelty`` and ``D.2``, of values alone for ``error`` and ``size``.
+    ``b``, ``nu``, ``lengths``: shape (n_terms,), of values and slopes for ``novelty`` and ``D.2``, of values alone for
+    ``error`` and ``size``.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> b, nu, lengths = np.ones(3), np.array([0.9, 0.1, 0.2]), np.array([0.3, 20.0, 5.0])
     >>> [least_needed(deletion_costs(b, nu, lengths, cost)) for cost in ("novelty", "D.2")]
@@ -58,8 +54,6 @@ def deletion_costs(
 def least_needed(costs: FloatArray) -> int | None:
     """The term whose deletion costs least; None where one is alone, excluded, or nothing is known.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> least_needed(np.array([0.3, 0.1])), least_needed(np.array([0.3])), least_needed(np.array([np.inf, np.nan]))
     (1, None, None)
@@ -80,8 +74,6 @@ def without_least_needed(
 ) -> Expression | None:
     """The expression without the term whose deletion costs least, coefficients as they are; None where there is none.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.metric.batch import novelties

@@ -327,8 +327,6 @@ def _finite_factor(pool: Sequence[Expression], sample: Sample, geometry: Geometr
 def farthest_first(columns: FloatArray, capacity: int, min_residual: float = 0.0) -> tuple[list[int], list[float]]:
     """Greedy order of unit columns by their residual outside the span of those before; ties keep the given order.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> farthest_first(np.array([[1.0, 0.8, 0.0], [0.0, 0.6, 1.0]]), 2)
     ([0, 2], [1.0, 1.0])

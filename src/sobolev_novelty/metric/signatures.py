@@ -106,14 +106,11 @@ def signatures_of_arrays(
 ) -> Signatures:
     """Signatures of terms given as numbers instead of expressions.
 
-    Parameters
-    ----------
-    values : array of shape (n_terms, n_samples) or (n_terms, n_samples, ...)
-        Trailing axes are components of vector- or tensor-valued terms.
-    gradients : array of shape (n_terms, n_features, n_samples, ...), optional
-        Without it the signature has values only (order 0).
-    scales : array of shape (n_features,), optional
-        Factor of each derivative, for example the inputs' standard deviations; 1 by default.
+    ``values``: shape (n_terms, n_samples) or (n_terms, n_samples, ...), trailing axes are components of vector- or
+    tensor-valued terms.
+    ``gradients``: shape (n_terms, n_features, n_samples, ...), without it the signature has values only (order 0).
+    ``scales``: shape (n_features,), factor of each derivative, for example the inputs' standard deviations; 1 by
+    default.
     """
     phi = _float_array(values, "values", at_least=2)
     if gradients is None:

@@ -87,23 +87,14 @@ class PaperState(State):
 class PaperGP(Engine[PaperState]):
     """Genetic programming on expression trees, as the paper has it.
 
-    Parameters
-    ----------
-    population_size, n_offspring : int
-        Candidates kept, and children fitted in each generation.
-    tournament_size : int
-        Candidates among which a parent is the best.
-    structural : bool
-        Whether structural proposals are made as well.
-    is_control : bool
-        Whether random numbers replace every novelty.
-    guidance : {"default"}, SobolevGuidance or None
-        By default what ``novelty=`` of the regressor says; None for none.
-        Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used. Without an
-        archive (capacity 0) screening is left.
+    ``population_size``, ``n_offspring``: candidates kept, and children fitted in each generation.
+    ``tournament_size``: candidates among which a parent is the best.
+    ``structural``: whether structural proposals are made as well.
+    ``is_control``: whether random numbers replace every novelty.
+    ``guidance``: {"default"}, SobolevGuidance or None, by default what ``novelty=`` of the regressor says; None for
+    none. Screening, archive and extensions; ``order``, ``tau`` and ``archive_capacity`` of it are used. Without an
+    archive (capacity 0) screening is left.
 
-    Examples
-    --------
     >>> PaperGP(population_size=50).structural
     False
     """

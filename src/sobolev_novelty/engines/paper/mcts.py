@@ -68,25 +68,15 @@ class Node(TreeNode):
 class Grammar:
     """The productions, and what every completion asks about them.
 
-    Parameters
-    ----------
-    productions : tuple of Production
-    needs : tuple of int
-        Nodes that each adds at least: its own, and one for each place it opens.
-    ordered : tuple of Production
-        Those that need least first.
-    ordered_needs, growths : tuple of int
-        In that order: what each needs, and the places it opens, less the one it fills.
-    sums : tuple of float
-        In that order: shares of a completion, added up.
+    ``ordered_needs``, ``growths``: in that order: what each needs, and the places it opens, less the one it fills.
     """
 
     productions: tuple[Production, ...]
-    needs: tuple[int, ...]
-    ordered: tuple[Production, ...]
+    needs: tuple[int, ...]  # nodes that each adds at least: its own, and one for each place it opens
+    ordered: tuple[Production, ...]  # those that need least first
     ordered_needs: tuple[int, ...]
     growths: tuple[int, ...]
-    sums: tuple[float, ...]
+    sums: tuple[float, ...]  # in that order: shares of a completion, added up
 
     @classmethod
     def of(cls, productions: Iterable[Production]) -> Grammar:
@@ -133,24 +123,14 @@ class PaperTree(State):
 class PaperMCTS(Engine[PaperTree]):
     """Tree search over a grammar, as the paper has it.
 
-    Parameters
-    ----------
-    n_rollouts : int
-        Random completions of each expansion.
-    exploration : float
-        c of the upper confidence bound.
-    n_rounds : int
-        Rounds between two transplantations.
-    orders_children : bool
-        Whether productions are tried in the order of their novelty; needs guidance.
-    is_control : bool
-        Whether novelties are dealt out at random.
-    guidance : {"default"}, SobolevGuidance or None
-        By default what ``novelty=`` of the regressor says; None for none.
-        Of its fields ``weight``, ``order``, ``tau`` and ``pool_size`` are used.
+    ``n_rollouts``: random completions of each expansion.
+    ``exploration``: c of the upper confidence bound.
+    ``n_rounds``: rounds between two transplantations.
+    ``orders_children``: whether productions are tried in the order of their novelty; needs guidance.
+    ``is_control``: whether novelties are dealt out at random.
+    ``guidance``: {"default"}, SobolevGuidance or None, by default what ``novelty=`` of the regressor says; None for
+    none. Of its fields ``weight``, ``order``, ``tau`` and ``pool_size`` are used.
 
-    Examples
-    --------
     >>> PaperMCTS(n_rollouts=10).exploration
     0.7
     """

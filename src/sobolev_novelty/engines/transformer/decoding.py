@@ -35,17 +35,11 @@ from sobolev_novelty.errors import ParameterError
 class Grammar:
     """Which tokens may come next.
 
-    Parameters
-    ----------
-    operands : (V,)
-        Places that a token opens; a sign opens its digits and its exponent.
-    begins_operand : (B, 1, V)
-        Tokens that may stand where an operand begins, given how many inputs each table has.
-    digits, exponents : (V,)
-    length : int
+    ``digits``, ``exponents``: (V,).
     """
 
-    operands: Tensor
+    operands: Tensor  # (V,): places that a token opens; a sign opens its digits and its exponent
+    #: (B, 1, V): tokens that may stand where an operand begins, given how many inputs each table has.
     begins_operand: Tensor
     digits: Tensor
     exponents: Tensor
@@ -97,17 +91,12 @@ def sample(
 ) -> Tensor:
     """Formulas for each table: the first greedy, the others drawn.
 
-    Parameters
-    ----------
-    X : (B, N, 10)
-        Unused columns are 0; a table with fewer than 200 rows is best repeated up to 200.
-    y : (B, N)
-    n_inputs : (B,)
+    ``X``: (B, N, 10), unused columns are 0; a table with fewer than 200 rows is best repeated up to 200.
+    ``y``: (B, N).
+    ``n_inputs``: (B,).
 
-    Returns
-    -------
-    (B, S, L) tensor of tokens
-        BEGIN left out, padded after END; :func:`sobolev_novelty.engines.transformer.tokenizer.decode` reads a row.
+    Returns (B, S, L) tensor of tokens: BEGIN left out, padded after END;
+    :func:`sobolev_novelty.engines.transformer.tokenizer.decode` reads a row.
     """
     if n_sequences < 1:
         raise ParameterError(f"'n_sequences' must be at least 1. Got {n_sequences}.")

@@ -28,25 +28,16 @@ MAX_SIZE = 2**16
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
-    """Sizes of a network.
+    """Sizes of a network."""
 
-    Parameters
-    ----------
-    tokens : {"skeleton", "float"}
-        Constants as placeholders, or written out.
-    length : int
-        Longest sequence, BEGIN and END included.
-    norm_attention : bool
-        Whether queries and keys are brought to one length before they are compared. Without it scores grow without
-        bound, and in a long run with bfloat16 the first layer ends in looking at one point.
-    """
-
-    tokens: str
-    length: int
+    tokens: str  # {"skeleton", "float"}: constants as placeholders, or written out
+    length: int  # longest sequence, BEGIN and END included
     width: int = 256
     heads: int = 8
     encoder_layers: int = 4
     decoder_layers: int = 8
+    #: Whether queries and keys are brought to one length before they are compared. Without it scores grow without
+    #: bound, and in a long run with bfloat16 the first layer ends in looking at one point.
     norm_attention: bool = False
 
     def __post_init__(self) -> None:
@@ -74,11 +65,8 @@ class ModelSettings:
 def features(X: Tensor, y: Tensor) -> Tensor:
     """What the network sees of each number: z-score, asinh, mantissa, exponent and Fourier pairs of the z-score.
 
-    Parameters
-    ----------
-    X : (B, N, 10)
-        Unused columns are 0.
-    y : (B, N)
+    ``X``: (B, N, 10), unused columns are 0.
+    ``y``: (B, N).
     """
     v = torch.cat([X, y.unsqueeze(-1)], dim=-1)  # (B, N, C)
     peak = v.abs().amax(dim=1, keepdim=True).clamp_min(1e-30)  # squares of large numbers leave the range of float32
@@ -197,11 +185,7 @@ class LayerCache:
 class Model(nn.Module):
     """The network.
 
-    Parameters
-    ----------
-    settings : ModelSettings
-    seed : int, optional
-        Of the initial weights; with None they are left for others to fill in.
+    ``seed``: of the initial weights; with None they are left for others to fill in.
     """
 
     def __init__(self, settings: ModelSettings, *, seed: int | None = 0) -> None:

@@ -31,21 +31,11 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A formula that was drawn.
+    """A formula that was drawn."""
 
-    Parameters
-    ----------
-    tokens : tuple of int
-        Without BEGIN and END.
-    count : int
-        How many of the samples it is; 0 for a greedy formula that no sample hit.
-    log_chance : float
-        Of the whole formula at temperature 1, END included.
-    """
-
-    tokens: tuple[int, ...]
-    count: int
-    log_chance: float
+    tokens: tuple[int, ...]  # without BEGIN and END
+    count: int  # how many of the samples it is; 0 for a greedy formula that no sample hit
+    log_chance: float  # of the whole formula at temperature 1, END included
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,15 +112,10 @@ def draw(
 ) -> list[Drawn]:
     """The greedy formula and the distinct ones of ``n_samples`` samples, the most likely first.
 
-    Parameters
-    ----------
-    X : (1, N, 10)
-        Unused columns are 0; a table with fewer than 200 rows is best repeated up to 200.
-    y : (1, N)
-    grammar : Grammar
-        For one table, on the CPU.
-    deadline : Deadline, optional
-        What has not ended by then is left out.
+    ``X``: (1, N, 10), unused columns are 0; a table with fewer than 200 rows is best repeated up to 200.
+    ``y``: (1, N).
+    ``grammar``: for one table, on the CPU.
+    ``deadline``: what has not ended by then is left out.
     """
     if n_samples < 0:
         raise ParameterError(f"'n_samples' must not be negative. Got {n_samples}.")

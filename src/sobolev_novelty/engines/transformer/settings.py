@@ -16,43 +16,21 @@ from sobolev_novelty.errors import ParameterError
 
 @dataclass(frozen=True, slots=True)
 class TrainingSettings:
-    """How a network is trained.
+    """How a network is trained."""
 
-    Parameters
-    ----------
-    seed : int
-        Of the initial weights.
-    samples : int
-        Accepted formulas in all, cool-down included.
-    batch : int
-        Formulas per step.
-    learning_rate : float
-        On the plateau.
-    warmup_steps : int
-        Steps of linear warm-up, at the start and after a start from exported weights.
-    cooldown_share : float
-        Share of the samples during which the learning rate falls linearly.
-    ema_decay : float
-        Of the running mean of the weights, which is what is shipped.
-    pilot : int
-        Matched arm: candidates from which the filter's pass rates are estimated.
-    validation : int
-        Formulas of each validation set.
-    """
-
-    seed: int = 0
-    samples: int = 5_000_000
-    batch: int = 512
-    learning_rate: float = 7e-4
-    warmup_steps: int = 400
-    cooldown_share: float = 0.25
+    seed: int = 0  # of the initial weights
+    samples: int = 5_000_000  # accepted formulas in all, cool-down included
+    batch: int = 512  # formulas per step
+    learning_rate: float = 7e-4  # on the plateau
+    warmup_steps: int = 400  # steps of linear warm-up, at the start and after a start from exported weights
+    cooldown_share: float = 0.25  # share of the samples during which the learning rate falls linearly
     weight_decay: float = 0.01
     beta1: float = 0.9
     beta2: float = 0.98
     max_gradient_norm: float = 1.0
-    ema_decay: float = 0.999
-    pilot: int = 600_000
-    validation: int = 2048
+    ema_decay: float = 0.999  # of the running mean of the weights, which is what is shipped
+    pilot: int = 600_000  # matched arm: candidates from which the filter's pass rates are estimated
+    validation: int = 2048  # formulas of each validation set
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.samples < self.batch:

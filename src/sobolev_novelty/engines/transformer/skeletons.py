@@ -23,8 +23,6 @@ LARGEST_START = 10.0
 def is_new(skeleton: Expression, known: set[frozenset[Expression]]) -> bool:
     """Whether no formula with this skeleton is known; it is known from now on.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> known = set()
     >>> [is_new(parse(text), known) for text in ("2*sin(3*x0) + 1", "1 - sin(x0*5)", "sin(x0)")]

@@ -97,8 +97,6 @@ def _named(token: int, names: Sequence[str] | None) -> Token:
 def encode(expression: Expression, *, with_floats: bool, names: Sequence[str] | None = None) -> list[int]:
     """Tokens of an expression, without BEGIN and END.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> encode(parse("1.5*sin(x0)"), with_floats=False)
     [16, 3, 21, 4]
@@ -113,8 +111,6 @@ def encode(expression: Expression, *, with_floats: bool, names: Sequence[str] | 
 def decode(tokens: Sequence[int], *, names: Sequence[str] | None = None) -> Expression:
     """The expression of tokens of either kind, up to END; a placeholder becomes 1.
 
-    Examples
-    --------
     >>> str(decode([16, 3, 21, 4]))
     '1*sin(x0)'
     """
@@ -135,8 +131,6 @@ def decode(tokens: Sequence[int], *, names: Sequence[str] | None = None) -> Expr
 def float_tokens(value: float) -> tuple[int, int, int]:
     """Sign, digits and exponent of a constant, rounded to three digits.
 
-    Examples
-    --------
     >>> [FLOAT_NAMES[token] for token in float_tokens(-0.25)]
     ['-', 'N250', 'E-3']
     """
@@ -158,8 +152,6 @@ def _float_of(sign: int, mantissa: int, exponent: int) -> float:
 def rewritten(expression: Expression) -> Expression:
     """The expression in operators that have tokens: quotients as inverses, powers as squares, cubes and roots.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> str(rewritten(parse("x0/x1**2")))
     'x0*inv(square(x1))'

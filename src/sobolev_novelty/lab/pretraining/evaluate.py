@@ -46,39 +46,17 @@ class Split(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """How formulas are drawn and refined.
+    """How formulas are drawn and refined."""
 
-    Parameters
-    ----------
-    n_draws : int
-        Independent runs per task.
-    n_samples : int
-        Samples of each, over all bags; the greedy formula of each bag comes on top.
-    n_bags : int
-        Sets of at most 200 training rows that the network reads.
-    own_bags : bool
-        Whether each draw has such sets of its own; otherwise all draws share them.
-    temperature : float
-    n_refined : int
-        Formulas of each draw whose inner constants are fitted: those with the smallest error before.
-    n_iterations : int
-        Steps of that fit.
-    n_starts : int
-        Its starting points: what the network wrote, and others around it.
-    readout : {"least squares", "written"}
-        What is fitted, and how a formula is chosen.
-    seed : int
-    """
-
-    n_draws: int = 8
-    n_samples: int = 128
-    n_bags: int = 2
-    own_bags: bool = False
+    n_draws: int = 8  # independent runs per task
+    n_samples: int = 128  # samples of each, over all bags; the greedy formula of each bag comes on top
+    n_bags: int = 2  # sets of at most 200 training rows that the network reads
+    own_bags: bool = False  # whether each draw has such sets of its own; otherwise all draws share them
     temperature: float = 1.0
-    n_refined: int = 10
-    n_iterations: int = 20
-    n_starts: int = 1
-    readout: str = LEAST_SQUARES
+    n_refined: int = 10  # formulas of each draw whose inner constants are fitted: those with the smallest error before
+    n_iterations: int = 20  # steps of that fit
+    n_starts: int = 1  # its starting points: what the network wrote, and others around it
+    readout: str = LEAST_SQUARES  # {"least squares", "written"}: what is fitted, and how a formula is chosen
     seed: int = 0
 
     def __post_init__(self) -> None:

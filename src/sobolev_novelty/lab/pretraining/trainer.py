@@ -43,16 +43,11 @@ class Prepared:
 class Schedule:
     """Warm-up, plateau, cool-down: the learning rate is a function of the step.
 
-    Parameters
-    ----------
-    warmup_from : int
-        Step at which the warm-up begins: 0, or the step of the export from which the run started.
-    cooldown_from, cooldown_steps : int
-        The run ends after the cool-down.
+    ``cooldown_from``, ``cooldown_steps``: the run ends after the cool-down.
     """
 
     peak: float
-    warmup_from: int
+    warmup_from: int  # step at which the warm-up begins: 0, or the step of the export from which the run started
     warmup_steps: int
     cooldown_from: int
     cooldown_steps: int
@@ -287,11 +282,8 @@ class Trainer:
     def validate(self, prepared: Prepared) -> dict[str, float]:
         """The running mean on formulas it was not trained on.
 
-        Returns
-        -------
-        dict
-            Nats per token, and the shares of tokens, of tokens that are not digits, and of whole formulas that are the
-            most likely ones given what is before them.
+        Returns nats per token, and the shares of tokens, of tokens that are not digits, and of whole formulas that are
+        the most likely ones given what is before them.
         """
         X, y, tokens = self.machine.load(prepared)
         tokens = tokens.long()

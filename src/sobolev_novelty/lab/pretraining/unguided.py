@@ -32,14 +32,9 @@ class UnguidedState(State):
 class Unguided(Engine[UnguidedState]):
     """Skeletons of the lean corpus with as many inputs as the table has, benchmarks held out.
 
-    Parameters
-    ----------
-    n_samples : int
-    n_starts : int
-        Starting points of the constants of each skeleton.
-    guidance : {"default"}, SobolevGuidance or None
-        By default what ``novelty=`` of the regressor says; None for none.
-        Not used.
+    ``n_starts``: starting points of the constants of each skeleton.
+    ``guidance``: {"default"}, SobolevGuidance or None, by default what ``novelty=`` of the regressor says; None for
+    none. Not used.
     """
 
     def __init__(self, *, n_samples: int = 1024, n_starts: int = 4, guidance: Guidance = "default") -> None:

@@ -14,8 +14,6 @@ from sobolev_novelty.errors import ParameterError
 class Options:
     """Something whose constructor only stores its arguments, under their names.
 
-    Examples
-    --------
     >>> class Throw(Options):
     ...     def __init__(self, speed=3.0, angle=45.0):
     ...         self.speed, self.angle = speed, angle

@@ -43,8 +43,6 @@ ALL_DIGITS = 17
 def relative_error(expression: Expression, rows: Rows) -> float:
     """NMSE over all rows, in blocks.
 
-    Examples
-    --------
     >>> X = np.array([[1.0], [2.0], [3.0]])
     >>> relative_error(Expression.of("x0"), Rows.of(X, X[:, 0]))
     0.0
@@ -64,15 +62,9 @@ def polished(
 ) -> tuple[Expression, float]:
     """The expression with its constants fitted to all rows, or as it was where that is not better; and its NMSE.
 
-    Parameters
-    ----------
-    keeps_simple : bool
-        Whether simple numbers stay: somebody has chosen them.
-    deadline : Deadline, optional
-        No further step is begun when the time is over.
+    ``keeps_simple``: whether simple numbers stay: somebody has chosen them.
+    ``deadline``: no further step is begun when the time is over.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> X = np.linspace(0.0, 1.0, 50)[:, None]
     >>> y = 0.5001 * X[:, 0] + 0.7372
@@ -110,13 +102,8 @@ def with_known_digits(expression: Expression, rows: Rows, *, n_rows: int) -> Exp
     So p constants raise :math:`\chi^2` by no more than :math:`(p/20)^2`, whatever goes with what. Simple numbers stay,
     and no other becomes a whole one.
 
-    Parameters
-    ----------
-    n_rows : int
-        How many of the rows are different ones.
+    ``n_rows``: how many of the rows are different ones.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = 0.7372181 * x + 0.01 * np.cos(40.0 * x)

@@ -71,13 +71,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fitter:
-    """Fits forms to rows.
-
-    Parameters
-    ----------
-    rows : Rows
-    n_threads : int
-    """
+    """Fits forms to rows."""
 
     rows: Rows
     n_threads: int = 1
@@ -203,8 +197,6 @@ def _without_negligible(fitter: Fitter, fitted: Fitted, sizes: FloatArray) -> Fi
 def simple_number(value: float) -> float:
     """The simple fraction, or multiple of a power of pi, within rounding of a value; otherwise the value itself.
 
-    Examples
-    --------
     >>> simple_number(0.49999999999993), simple_number(0.3183098861837), simple_number(0.4123456)
     (0.5, 0.3183098861837907, 0.4123456)
     """

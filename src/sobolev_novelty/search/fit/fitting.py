@@ -30,24 +30,13 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
-    """One fitted candidate.
+    """One fitted candidate."""
 
-    Parameters
-    ----------
-    terms : tuple of Expression
-        The terms with their fitted constants.
-    coefficients : ndarray of shape (n_terms,)
-        Linear coefficients; 0 for terms that depend on the ones before them, and where the fit failed.
-    loss : float
-        Weighted sum of squared residuals; ``inf`` where the fit is not finite.
-    status : FitStatus
-        ``status.sentence`` says it to a person.
-    """
-
-    terms: tuple[Expression, ...]
+    terms: tuple[Expression, ...]  # the terms with their fitted constants
+    #: shape (n_terms,): linear coefficients; 0 for terms that depend on the ones before them, and where the fit failed.
     coefficients: FloatArray
-    loss: float
-    status: FitStatus
+    loss: float  # weighted sum of squared residuals; ``inf`` where the fit is not finite
+    status: FitStatus  # ``status.sentence`` says it to a person
 
 
 def fit_terms(
@@ -65,25 +54,16 @@ def fit_terms(
 ) -> list[Fit]:
     """Fit a population of sums of terms.
 
-    Parameters
-    ----------
-    candidates : sequence of sequences of Expression
-        The terms of each candidate, without linear coefficients.
-    X : array of shape (n_samples, n_features), DataFrame or Sample
-    y, sample_weight : array of shape (n_samples,)
-    names : sequence of str, optional
-        Feature names, where ``X`` does not bring its own.
-    free : sequence of sequences of bool, optional
-        Per candidate, which of its constants (in the order of its terms) the fit may change. All, by default.
-    n_iterations : int
-        Steps on the inner constants; 0 fits linear coefficients only.
-    n_starts : int
-        Starting points of the inner constants: the given ones, and random ones around them. The best result is kept.
-    rng : Generator, optional
-        Source of the random starts; needed where ``n_starts`` is above 1.
+    ``candidates``: the terms of each candidate, without linear coefficients.
+    ``X``: shape (n_samples, n_features), DataFrame or Sample.
+    ``y``, ``sample_weight``: shape (n_samples,).
+    ``names``: feature names, where ``X`` does not bring its own.
+    ``free``: per candidate, which of its constants (in the order of its terms) the fit may change. All, by default.
+    ``n_iterations``: steps on the inner constants; 0 fits linear coefficients only.
+    ``n_starts``: starting points of the inner constants: the given ones, and random ones around them. The best result
+    is kept.
+    ``rng``: source of the random starts; needed where ``n_starts`` is above 1.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> x = np.linspace(0.0, 3.0, 50)[:, None]
     >>> form = [Expression.of("exp", Expression.of("mul", -1.0, "x0")), Expression.of(1.0)]
@@ -122,8 +102,6 @@ def fit(expression: Expression, X: Any, y: Any, **options: Any) -> Fit:
 
     Options are those of :func:`fit_terms`.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> x = np.linspace(0.5, 3.0, 50)[:, None]
     >>> fitted = fit(Expression.of("pow", "x0", 2.0), x, 3.0 * x[:, 0] ** 1.5, n_iterations=30)

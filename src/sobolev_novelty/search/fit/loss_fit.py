@@ -40,16 +40,10 @@ def refined(
     Iteratively reweighted least squares where the loss has a value for each row; a function of the user's own is then
     followed by a simplex search, with a bounded number of evaluations. What comes back is never worse.
 
-    Parameters
-    ----------
-    goes_on : callable
-        Asked with the relative error after the first reweighted fits, and before a simplex search, whether more is
-        worth its time.
-    has_simplex : bool
-        Whether a function of the user's own is followed further; without, the time is that of a few fits.
+    ``goes_on``: asked with the relative error after the first reweighted fits, and before a simplex search, whether
+    more is worth its time.
+    ``has_simplex``: whether a function of the user's own is followed further; without, the time is that of a few fits.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.search.problem.loss import Loss

@@ -126,14 +126,9 @@ class _Island:
 class Archipelago:
     """The first island's side of the exchange.
 
-    Parameters
-    ----------
-    specs : sequence of Spec
-        Of the islands elsewhere.
-    opened : callable
-        Starts an island and returns the link to it.
-    is_synchronous : bool
-        Whether islands wait for each other.
+    ``specs``: of the islands elsewhere.
+    ``opened``: starts an island and returns the link to it.
+    ``is_synchronous``: whether islands wait for each other.
     """
 
     def __init__(self, specs: Sequence[Spec], opened: Callable[[Spec], Link], *, is_synchronous: bool) -> None:
@@ -258,12 +253,9 @@ def run_islands(
 ) -> SearchResult:
     """Search on several islands; the arguments of :func:`~sobolev_novelty.search.loop.loop.run`, and where islands run.
 
-    Parameters
-    ----------
-    n_islands : int
-        This process's own one included.
-    opened : callable
-        Starts an island elsewhere: :class:`~sobolev_novelty.search.islands.island.ProcessLink`, or one of a cluster.
+    ``n_islands``: this process's own one included.
+    ``opened``: starts an island elsewhere: :class:`~sobolev_novelty.search.islands.island.ProcessLink`, or one of a
+    cluster.
     """
     shares = _shares(budget, n_islands)
     *seeds, common = rng.integers(0, 2**62, n_islands + 1).tolist()

@@ -22,8 +22,6 @@ _under_way: list[tuple[int, int, int]] = []  # the thresholds to return to, once
 def rare_collections() -> Iterator[None]:
     """Collect less often until the last search that asked for it has ended; a collector that is off stays off.
 
-    Examples
-    --------
     >>> before = gc.get_threshold()
     >>> with rare_collections():
     ...     gc.get_threshold()[0] == RARER * before[0]

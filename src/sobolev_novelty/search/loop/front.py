@@ -21,12 +21,6 @@ LONGER, LONGER_SHARE = 8, 0.3
 class ParetoFront:
     """Candidates that no other one beats in both error and complexity, simplest first.
 
-    Parameters
-    ----------
-    candidates : tuple of Candidate
-
-    Examples
-    --------
     >>> from sobolev_novelty.core.expression import Expression
     >>> def fitted(name, nmse): return Candidate(Expression.of(name), Expression.of(name), nmse, 1.0 - nmse)
     >>> front = ParetoFront().including(fitted("x0", 0.5)).including(fitted("x1", 0.2))
@@ -90,8 +84,6 @@ def distinct(ranked: Iterable[Candidate], most: int) -> list[Candidate]:
     Two fits with the same error to six digits are one equation: a constant that began elsewhere, another spelling, a
     part that adds nothing. A population that keeps them all soon holds nothing else.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.expression import Expression
     >>> def fitted(name, nmse): return Candidate(Expression.of(name), Expression.of(name), nmse, 1.0 - nmse)
     >>> [str(c.expression) for c in distinct([fitted("x0", 0.1), fitted("x1", 0.1 + 1e-9), fitted("x2", 0.2)], 5)]
@@ -108,8 +100,6 @@ def distinct(ranked: Iterable[Candidate], most: int) -> list[Candidate]:
 def layers(candidates: Iterable[Candidate], most: int) -> list[Candidate]:
     """The best of each complexity, at most so many of different errors, where the first beats all simpler ones.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> def fitted(text, nmse): return Candidate(parse(text), parse(text), nmse, 1.0 - nmse)
     >>> found = layers([fitted("x0", 0.3), fitted("x1", 0.5), fitted("sin(x0)", 0.4), fitted("x0*x1", 0.1)], 1)
@@ -130,13 +120,8 @@ def layers(candidates: Iterable[Candidate], most: int) -> list[Candidate]:
 def only_noise_is_left(candidates: Sequence[Candidate], n_rows: int, n_inputs: int, longest: int) -> bool:
     """Whether much longer equations than the one with the shortest description were found, and describe no better.
 
-    Parameters
-    ----------
-    longest : int
-        Complexity of the longest equation that was best on the rows of the search.
+    ``longest``: complexity of the longest equation that was best on the rows of the search.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> def fitted(text, nmse): return Candidate(parse(text), parse(text), nmse, 1.0 - nmse)
     >>> found = [fitted("x0", 0.5), fitted("x0*x1", 0.1)]

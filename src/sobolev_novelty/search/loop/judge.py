@@ -25,17 +25,10 @@ HOPE, LITTLE_HOPE = 4.0, 1.3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Judge:
-    """Scores the fits of a search.
-
-    Parameters
-    ----------
-    problem : Problem
-    rating : Rating or None
-        None for squared errors, which a fit knows already.
-    """
+    """Scores the fits of a search."""
 
     problem: Problem
-    rating: Rating | None
+    rating: Rating | None  # none for squared errors, which a fit knows already
 
     @classmethod
     def of(cls, problem: Problem) -> Judge:

@@ -9,8 +9,6 @@ from enum import Enum
 class StopReason(Enum):
     """Why a search ended; the value is its sentence, with places for details.
 
-    Examples
-    --------
     >>> stop = StopReason.EVALUATIONS.with_details(800)
     >>> stop.reason is StopReason.EVALUATIONS, str(stop)
     (True, 'The budget of 800 evaluations is spent.')

@@ -27,20 +27,12 @@ INTERVAL = 5.0
 class Checkpoint:
     """A file, and what an earlier run left in it.
 
-    Parameters
-    ----------
-    path : Path
-    data : int
-        Checksum of the training data: a file of other data is refused.
-    equations : tuple of str
-        The front of the earlier run; they are fitted first.
-    n_evaluations, n_novelty_calls, seconds
-        What the earlier run has spent.
+    ``n_evaluations``, ``n_novelty_calls``, ``seconds``: what the earlier run has spent.
     """
 
     path: Path
-    data: int
-    equations: tuple[str, ...] = ()
+    data: int  # checksum of the training data: a file of other data is refused
+    equations: tuple[str, ...] = ()  # the front of the earlier run; they are fitted first
     n_evaluations: int = 0
     n_novelty_calls: int = 0
     seconds: float = 0.0

@@ -31,12 +31,8 @@ MAX_EQUATION_WIDTH = 100
 def live_display(verbose: bool | None, written: ToUser, budget: Budget) -> Iterator[Callback]:
     """A callback that keeps the terminal or the notebook up to date; a silent one where there is neither.
 
-    Parameters
-    ----------
-    verbose : bool or None
-        ``None``: only where standard error is a terminal, or in a notebook.
-    written : callable
-        Gives a candidate's expression in the user's names and units.
+    ``verbose``: ``None``: only where standard error is a terminal, or in a notebook.
+    ``written``: gives a candidate's expression in the user's names and units.
     """
     is_notebook = _is_notebook()
     if not (is_notebook or sys.stderr.isatty() if verbose is None else verbose):

@@ -158,8 +158,6 @@ def row_weights(
 ) -> tuple[FloatArray | None, FloatArray | None]:
     """Weights of the rows, and the errors of the inputs, from what the user knows of the noise.
 
-    Examples
-    --------
     >>> row_weights(np.ones((2, 1)), None, [0.5, 1.0], 0.1)
     (array([4., 1.]), array([0.1]))
     """

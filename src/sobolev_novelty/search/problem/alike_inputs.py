@@ -30,12 +30,8 @@ MAX_LEVELS, ROWS_OF_A_LEVEL = 24, 3
 def alike_inputs(X: FloatArray, names: Sequence[str]) -> tuple[str, ...]:
     """A sentence for each set of inputs that these rows cannot tell apart.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
+    ``X``: shape (n_samples, n_features).
 
-    Examples
-    --------
     >>> t = np.linspace(0.0, 1.0, 60)
     >>> alike_inputs(np.c_[t, t**2], ("x0", "x1"))
     ('On these rows x1 is a function of x0: they cannot be told apart.',)

@@ -37,20 +37,12 @@ STEP = 1e-4
 class Loss:
     """A loss.
 
-    Parameters
-    ----------
-    name : {"squared", "absolute", "huber", "own"}
-    function : callable, optional
-        The user's own.
-
-    Examples
-    --------
     >>> Loss("absolute").mean(np.array([1.0, 2.0]), np.array([1.5, 2.0]), None)
     0.25
     """
 
-    name: str = "squared"
-    function: LossFunction | None = None
+    name: str = "squared"  # {"squared", "absolute", "huber", "own"}
+    function: LossFunction | None = None  # the user's own
 
     @classmethod
     def of(cls, loss: Any) -> Loss:
@@ -72,10 +64,7 @@ class Loss:
     def values(self, y: FloatArray, p: FloatArray, scale: float = math.nan) -> FloatArray:
         """One value per row, or one alone where a function gives the mean.
 
-        Parameters
-        ----------
-        scale : float
-            Where Huber's loss turns linear; by default :func:`huber_scale` of the target.
+        ``scale``: where Huber's loss turns linear; by default :func:`huber_scale` of the target.
         """
         if self.function is not None:
             return _checked(self.function, y, p)
@@ -147,24 +136,15 @@ def _checked(function: LossFunction, y: FloatArray, p: FloatArray) -> FloatArray
 class Rating:
     """A loss on rows, relative to that of the best constant.
 
-    Parameters
-    ----------
-    loss : Loss
-    rows : Rows
-    scale : float
-        Of Huber's loss.
-    least, total : float
-        The loss of a perfect prediction, and by how much that of the best constant is above it.
-    degree : float
-        The power of the residual with which it grows: 1 for absolute values.
+    ``least``, ``total``: the loss of a perfect prediction, and by how much that of the best constant is above it.
     """
 
     loss: Loss
     rows: Rows
-    scale: float
+    scale: float  # of Huber's loss
     least: float
     total: float
-    degree: float = 2.0
+    degree: float = 2.0  # the power of the residual with which it grows: 1 for absolute values
 
     @classmethod
     def of(cls, loss: Loss, rows: Rows) -> Rating | None:

@@ -48,16 +48,6 @@ Powers = Mapping[str, Fraction]
 class NaturalUnits:
     """Which inputs are one, and what makes the others and the target pure numbers.
 
-    Parameters
-    ----------
-    ones : tuple of str
-    groups : mapping of str to mapping of str to Fraction
-        For each other input the powers of the ones that its pure number has beside it.
-    scale : mapping of str to Fraction
-        Powers of the ones that have the unit of the target.
-
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> units = {"m": "kg", "v": "m/s", "c": "m/s"}
     >>> X = np.array([[1.0, 2.0, 3.0, 4.0], [0.2, 0.4, 0.1, 0.3], [1.0, 2.0, 1.5, 2.5]])
@@ -69,8 +59,8 @@ class NaturalUnits:
     """
 
     ones: tuple[str, ...]
-    groups: Mapping[str, Powers]
-    scale: Powers
+    groups: Mapping[str, Powers]  # for each other input the powers of the ones that its pure number has beside it
+    scale: Powers  # powers of the ones that have the unit of the target
 
     @property
     def names(self) -> tuple[str, ...]:

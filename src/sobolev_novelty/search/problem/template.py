@@ -34,23 +34,13 @@ class Call:
 class Template:
     """A template, read.
 
-    Parameters
-    ----------
-    body : Expression
-        A variable stands for each call and for each constant.
-    calls : mapping of str to Call
-        By the variable that stands for it.
-    constants : tuple of str
-
-    Examples
-    --------
     >>> template = Template.of("a*f(x) + sin(g(x - y))", ("x", "y"))
     >>> [(call.function, *map(str, call.arguments)) for call in template.calls.values()], template.constants
     ([('f', 'x'), ('g', 'x - y')], ('a',))
     """
 
-    body: Expression
-    calls: Mapping[str, Call]
+    body: Expression  # a variable stands for each call and for each constant
+    calls: Mapping[str, Call]  # by the variable that stands for it
     constants: tuple[str, ...]
 
     @classmethod
@@ -118,12 +108,8 @@ class Template:
     def form(self, functions: Mapping[str, Sequence[Expression]], start: Callable[[], float]) -> Expression:
         """The template with sums of these terms in the place of each function, constants at starting values.
 
-        Parameters
-        ----------
-        functions : mapping of str to sequence of Expression
-            The terms of each call's function, of the variables ``arg0, arg1, …``.
-        start : callable
-            Draws a starting value.
+        ``functions``: the terms of each call's function, of the variables ``arg0, arg1, …``.
+        ``start``: draws a starting value.
         """
         linear = self.linear_calls()
         inner = {name: Expression.of(start()) for name in self.constants}

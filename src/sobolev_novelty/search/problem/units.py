@@ -35,20 +35,13 @@ MAX_OFFSET = 50.0
 class Units:
     """Search input = (input − centre) / scale, for the columns that are not ordinary.
 
-    Parameters
-    ----------
-    by_name : mapping of str to (float, float)
-        Centre and scale.
-
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> units = Units({"x0": (0.0, 1000.0)})
     >>> str(units.to_user(parse("2*x0**2 + exp(0.5*x0)"))), str(units.to_search(parse("x0")))
     ('2e-06*x0**2 + exp(0.0005*x0)', '1000*x0')
     """
 
-    by_name: Mapping[str, tuple[float, float]]
+    by_name: Mapping[str, tuple[float, float]]  # mapping of str to (float, float): centre and scale
 
     @classmethod
     def of(cls, X: FloatArray, names: tuple[str, ...]) -> Units:

@@ -85,19 +85,12 @@ class Span:
 
 @dataclass(slots=True)
 class Pursuit:
-    """Matching pursuit one column at a time, where the caller picks.
+    """Matching pursuit one column at a time, where the caller picks."""
 
-    Parameters
-    ----------
-    inner : callable
-        Vector -> its inner products with all columns, each column scaled to unit length.
-    rest : ndarray of shape (n_columns,)
-        Energy of each column outside the span.
-    """
-
+    #: Vector -> its inner products with all columns, each column scaled to unit length.
     inner: Callable[[FloatArray], FloatArray]
     span: Span
-    rest: FloatArray
+    rest: FloatArray  # shape (n_columns,): energy of each column outside the span
 
     @classmethod
     def start(cls, target: FloatArray, n_columns: int, inner: Callable[[FloatArray], FloatArray]) -> Pursuit:
@@ -276,21 +269,13 @@ def pursue(
 
     Each stops at the first depth with an exact one.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n_columns, n_rows), LazyColumns or UnitColumns
-        Need not be normalised; columns that are zero or not finite are never chosen. For several calls scale them once
-        (:func:`sobolev_novelty.kernels.unit_columns`).
-    start : sequence of int
-        Columns that every combination contains, for free.
-    exact : float
-        NMSE below which a combination counts as exact.
-    keep : int
-        Combinations returned for each depth.
-    n_exchanged : int
-        Best combinations of each depth that are improved by swapping columns.
-    n_threads : int
-        Threads; the result does not depend on it, nor on the other targets.
+    ``columns``: shape (n_columns, n_rows), LazyColumns or UnitColumns, need not be normalised; columns that are zero or
+    not finite are never chosen. For several calls scale them once (:func:`sobolev_novelty.kernels.unit_columns`).
+    ``start``: columns that every combination contains, for free.
+    ``exact``: NMSE below which a combination counts as exact.
+    ``keep``: combinations returned for each depth.
+    ``n_exchanged``: best combinations of each depth that are improved by swapping columns.
+    ``n_threads``: threads; the result does not depend on it, nor on the other targets.
     """
     C = columns if isinstance(columns, UnitColumns) else unit_columns(columns, n_threads=n_threads)
     desk = _Desk(C, n_threads)
@@ -404,8 +389,6 @@ def finite_columns(terms: Sequence[Expression], sample: Sample) -> FloatArray:
 def explained_shares(columns: FloatArray, residual: FloatArray) -> FloatArray:
     """Cosine between each column, shape (n_rows, n_columns), and the residual, squared.
 
-    Examples
-    --------
     >>> explained_shares(np.array([[1.0, 0.0], [1.0, 3.0]]), np.array([0.0, 2.0])).round(3)
     array([0.5, 1. ])
     """

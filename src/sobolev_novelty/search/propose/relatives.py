@@ -29,8 +29,6 @@ def relatives(expression: Expression) -> list[Expression]:
 
     Each also with u² in the place of u, and the other way round.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> [str(e) for e in relatives(parse("x0*(1 + x1)"))][:3]
     ['x0*inv(-x1 + 1)', 'x0*sqrt(2*x1 + 1)', 'x0*inv(sqrt(-2*x1 + 1))']
@@ -47,29 +45,14 @@ def relatives(expression: Expression) -> list[Expression]:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """A part f(u) of an expression that may be replaced.
+    """A part f(u) of an expression that may be replaced."""
 
-    Parameters
-    ----------
-    place : int
-        Of the token where it begins, or where the quotient begins that it is below.
-    above : Expression or None
-        What stands above it there.
-    u : Expression
-    slope : float
-        Of f at u = 0, relative to f there.
-    power : float or None
-        f is 1 + slope·u to this power, but for a factor; None for the exponential, 0 for the cosine.
-    factor : Expression or None
-        What f vanishes with: log(1 + u) is u times something that begins with 1.
-    """
-
-    place: int
-    above: Expression | None
+    place: int  # of the token where it begins, or where the quotient begins that it is below
+    above: Expression | None  # what stands above it there
     u: Expression
-    slope: float
-    power: float | None
-    factor: Expression | None = None
+    slope: float  # of f at u = 0, relative to f there
+    power: float | None  # f is 1 + slope·u to this power, but for a factor; None for the exponential, 0 for the cosine
+    factor: Expression | None = None  # what f vanishes with: log(1 + u) is u times something that begins with 1
 
     def others(self) -> Iterator[Expression]:
         """What may be meant instead."""

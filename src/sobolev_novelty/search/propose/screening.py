@@ -35,13 +35,8 @@ def lowest_novelties(
 
     1 for a candidate with one term, whose novelty is 1 by definition; 0 where novelty cannot be computed.
 
-    Parameters
-    ----------
-    candidates : sequence of sequences of Expression
-        The terms of each, without coefficients.
+    ``candidates``: the terms of each, without coefficients.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.language.parsing import parse
     >>> x = as_sample(np.linspace(-1, 1, 100)[:, None])
@@ -62,8 +57,6 @@ def lowest_novelties(
 def screened(candidates: Sequence[T], lowest: FloatArray, n_kept: int, *, tau: float = TAU_ID) -> list[T]:
     """The first ``n_kept`` of the candidates, those above the threshold before the others, each kind in its order.
 
-    Examples
-    --------
     >>> screened("abcd", np.array([0.1, 0.9, 0.2, 0.8]), 3)
     ['b', 'd', 'a']
     """
@@ -74,8 +67,6 @@ def screened(candidates: Sequence[T], lowest: FloatArray, n_kept: int, *, tau: f
 def summands(form: Expression) -> tuple[Expression, ...]:
     """The terms of the top-level sum as they stand, signs left out; nothing is distributed or merged.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> [str(term) for term in summands(parse("x0*(x1 + 2) - (sin(x0) + x1)"))]
     ['x0*(x1 + 2)', 'sin(x0)', 'x1']

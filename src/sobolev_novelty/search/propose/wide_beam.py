@@ -39,21 +39,13 @@ _BLOCK = 1 << 21
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """Values of terms on some rows.
+    """Values of terms on some rows."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_terms, n_rows)
-        All finite, none zero.
-    slopes : ndarray of the same shape, or with no rows
-        Derivatives by the constant inside; zero for a term without one. Empty where no term has one.
-    kinds : ndarray of shape (n_terms,)
-        Terms of one kind differ in that constant only, and stand one after the other.
-    """
-
-    values: FloatArray
+    values: FloatArray  # shape (n_terms, n_rows): all finite, none zero
+    #: ndarray of the same shape, or with no rows: derivatives by the constant inside; zero for a term without one.
+    #: Empty where no term has one.
     slopes: FloatArray
-    kinds: Places
+    kinds: Places  # shape (n_terms,): terms of one kind differ in that constant only, and stand one after the other
 
     def __len__(self) -> int:
         return len(self.values)
@@ -61,29 +53,16 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class WideBeam:
-    """How wide the search is.
+    """How wide the search is."""
 
-    Parameters
-    ----------
-    beam : int
-        Sums of each size that are extended.
-    branch : int
-        Kinds of terms by which each of them is extended.
-    keep : int
-        Sums of each size that are returned, all of different kinds.
-    """
-
-    beam: int = 600
-    branch: int = 24
-    keep: int = 4
+    beam: int = 600  # sums of each size that are extended
+    branch: int = 24  # kinds of terms by which each of them is extended
+    keep: int = 4  # sums of each size that are returned, all of different kinds
 
     def search(self, terms: Terms, target: FloatArray, *, n_terms: int, exact: float) -> list[Combination]:
         """The best sums of 1 to ``n_terms`` terms, of each size; it stops at a size with an exact one.
 
-        Parameters
-        ----------
-        exact : float
-            Share of the target's variance below which a sum counts as exact.
+        ``exact``: share of the target's variance below which a sum counts as exact.
         """
         spread = float(np.sum((target - target.mean()) ** 2))
         energy = float(target @ target)
@@ -142,17 +121,10 @@ class WideBeam:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Sums:
-    """Sums of one size, and the share of the target's energy that each leaves.
+    """Sums of one size, and the share of the target's energy that each leaves."""
 
-    Parameters
-    ----------
-    places : ndarray of shape (n_sums, size)
-        The terms of each, in order.
-    left : ndarray of shape (n_sums,)
-    """
-
-    places: Places
-    left: FloatArray
+    places: Places  # shape (n_sums, size): the terms of each, in order
+    left: FloatArray  # shape (n_sums,)
 
     def and_those_of(self, other: Sums, n_terms: int) -> Sums:
         """These, and what the other ones have beside them."""
@@ -200,16 +172,10 @@ def _what_is_left(
 ) -> FloatArray:
     """Share of the target's energy that each sum leaves with each further term and its slope: (n_sums, n_terms).
 
-    Parameters
-    ----------
-    members : ndarray of shape (n_sums, size or 2 size)
-        Columns of each sum.
-    rows : ndarray of the same shape
-        Where they are among the rows of ``gram``.
-    inner : ndarray of shape (n_columns,)
-        Inner products of the columns with the target.
-    own : ndarray of shape (n_terms,) or None
-        Those of the terms with their slopes.
+    ``members``: shape (n_sums, size or 2 size), columns of each sum.
+    ``rows``: ndarray of the same shape, where they are among the rows of ``gram``.
+    ``inner``: shape (n_columns,), inner products of the columns with the target.
+    ``own``: shape (n_terms,) or None, those of the terms with their slopes.
     """
     n, size = len(inner if own is None else own), members.shape[1]
     chosen = gram[rows[:, :, None], members[:, None, :]]

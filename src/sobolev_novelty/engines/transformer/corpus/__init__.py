@@ -51,27 +51,18 @@ Float32Array = npt.NDArray[np.float32]
 class Batch:
     """Formulas as the network sees them.
 
-    Parameters
-    ----------
-    X : float32 array of shape (n, 200, 10)
-        Inputs; unused columns are 0, and rows are repeated where a formula has fewer points.
-    y : float32 array of shape (n, 200)
-    tokens : int16 array of shape (n, length)
-        BEGIN, formula, END, padding.
-    indices : int64 array of shape (n,)
-        Which candidate each formula is.
-    dims, n_terms : int8 arrays of shape (n,)
-    counts : int64 array
-        What became of the candidates that were looked at, by ``VERDICTS``.
+    ``dims``, ``n_terms``: int8 arrays of shape (n,).
     """
 
+    #: float32, shape (n, 200, 10): inputs; unused columns are 0, and rows are repeated where a formula has fewer
+    #: points.
     X: Float32Array
-    y: Float32Array
-    tokens: Int16Array
-    indices: npt.NDArray[np.int64]
+    y: Float32Array  # float32, shape (n, 200)
+    tokens: Int16Array  # int16 array of shape (n, length): BEGIN, formula, END, padding
+    indices: npt.NDArray[np.int64]  # int64, shape (n,): which candidate each formula is
     dims: npt.NDArray[np.int8]
     n_terms: npt.NDArray[np.int8]
-    counts: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]  # what became of the candidates that were looked at, by ``VERDICTS``
 
 
 @dataclass(frozen=True, slots=True, eq=False)

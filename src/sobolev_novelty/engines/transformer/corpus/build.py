@@ -24,10 +24,7 @@ FLAGS = ("-std=gnu11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-con
 def build(folder: Path = HERE, *, compiler: str | None = None, portable: bool = False) -> Path:
     """Compile into ``folder`` and return the library's path.
 
-    Parameters
-    ----------
-    portable : bool
-        Use no instruction that other machines of this kind may lack.
+    ``portable``: use no instruction that other machines of this kind may lack.
     """
     folder.mkdir(parents=True, exist_ok=True)
     target = folder / LIBRARY

@@ -21,25 +21,13 @@ from sobolev_novelty.tables.formula_files import form_of, opened, read_records
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FormulaTable:
-    """Formulas one after the other.
+    """Formulas one after the other."""
 
-    Parameters
-    ----------
-    tokens : int8 array of shape (n_tokens,)
-    constants : ndarray of shape (n_tokens,)
-        With three digits, as tokens write them.
-    starts : int64 array of shape (n_formulas + 1,)
-    dims : int8 array of shape (n_formulas,)
-        Inputs of each.
-    n_left_out : int
-        Formulas of the file that cannot be read or written with the tokens.
-    """
-
-    tokens: npt.NDArray[np.int8]
-    constants: FloatArray
-    starts: npt.NDArray[np.int64]
-    dims: npt.NDArray[np.int8]
-    n_left_out: int = 0
+    tokens: npt.NDArray[np.int8]  # int8 array of shape (n_tokens,)
+    constants: FloatArray  # shape (n_tokens,): with three digits, as tokens write them
+    starts: npt.NDArray[np.int64]  # int64, shape (n_formulas + 1,)
+    dims: npt.NDArray[np.int8]  # int8 array of shape (n_formulas,): inputs of each
+    n_left_out: int = 0  # formulas of the file that cannot be read or written with the tokens
 
     def __len__(self) -> int:
         return len(self.dims)

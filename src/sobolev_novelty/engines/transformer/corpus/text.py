@@ -46,28 +46,17 @@ class _Words(ctypes.Structure):
 class TextJudge:
     """Judges texts on one sample.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n_columns, n_points)
-        At most 200 points, all finite.
-    columns : sequence of str, optional
-        Names of the columns. Without, variable number ``k`` of a formula (``x0``, ``x1``, … by number, then other names
-        in the order of their letters) has column ``k``.
-    tau : float
-        At least 0.001.
-    dialect : {"plain", "gplearn"}
-
-    Examples
-    --------
     >>> judge = TextJudge(np.linspace(-1.0, 1.0, 100)[None, :], tau=0.316)
     >>> judge([b"x0 + sin(x0)", b"x0 + cos(3*x0)", b"erf(x0)"])[0].tolist()
     [9, 0, -1]
     """
 
-    X: FloatArray
+    X: FloatArray  # shape (n_columns, n_points): at most 200 points, all finite
+    #: Names of the columns. Without, variable number ``k`` of a formula (``x0``, ``x1``, … by number, then other names
+    #: in the order of their letters) has column ``k``.
     columns: Sequence[str] = ()
-    tau: float = 0.0
-    dialect: str = "plain"
+    tau: float = 0.0  # at least 0.001
+    dialect: str = "plain"  # {"plain", "gplearn"}
     _padded: FloatArray = field(init=False)
     _words: _Words = field(init=False)
     _kept: list[Any] = field(init=False)

@@ -33,17 +33,10 @@ MAX_NAMED = 10
 
 @dataclass(frozen=True, slots=True)
 class FilterSummary:
-    """How many formulas were read and what became of them.
+    """How many formulas were read and what became of them."""
 
-    Parameters
-    ----------
-    counts : dict of str to int
-        By ``OUTCOMES``.
-    unreadable : tuple of (int, str)
-        Line and reason of the first ones that could not be read.
-    """
-
-    counts: dict[str, int]
+    counts: dict[str, int]  # by ``OUTCOMES``
+    #: tuple of (int, str): line and reason of the first ones that could not be read.
     unreadable: tuple[tuple[int, str], ...] = ()
 
     @property
