@@ -77,7 +77,7 @@ def table_command(
     store: StoreArgument,
     *,
     kind: Annotated[
-        str, typer.Option(help="results, differences, contrasts, ablation, medians or beaten.")
+        str, typer.Option(help="results, differences, contrasts, ablation, medians, beaten or telling.")
     ] = "results",
     noise: NoiseOption = 0.0,
     out: OutOption = None,
@@ -87,6 +87,7 @@ def table_command(
     from sobolev_novelty.lab.bench.judging.against_line import beaten_table, median_table
     from sobolev_novelty.lab.bench.showing.contrasts import contrast_table
     from sobolev_novelty.lab.bench.showing.tables import ablation_table, difference_table, results_table
+    from sobolev_novelty.lab.bench.showing.telling import telling_table
 
     with one_line_errors(as_json):
         frame, suite, contrasts = _stored(store)
@@ -97,6 +98,7 @@ def table_command(
             "ablation": lambda: ablation_table(frame),
             "medians": lambda: median_table(frame, suite, noise=noise),
             "beaten": lambda: beaten_table(frame, suite, noise=noise),
+            "telling": lambda: telling_table(frame, suite),
         }
         if kind not in makers:
             raise ParameterError(f"--kind must be one of {', '.join(makers)}. Got '{kind}'.")
