@@ -242,7 +242,8 @@ class Genetic(Engine[GeneticState]):
         forms += self._rewritten(state) + self._related(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):
-            forms += self._pruned(state, state.signal)
+            if state.signal.guidance.deletes != "none":
+                forms += self._pruned(state, state.signal)
             if state.signal.guidance.swaps != "none":
                 forms += self._swapped(state, state.signal, rng)
         limit, allowed = state.problem.max_complexity, frozenset(state.problem.operators)

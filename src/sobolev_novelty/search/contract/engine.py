@@ -311,8 +311,8 @@ SWAPS = ("none", "novelty", "size", "random")
 
 
 @checked_class(
-    weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT, deletes=one_of("default", *COSTS),
-    screens=one_of("default", *SCREENS), swaps=one_of(*SWAPS),
+    weight=number(0.0), n_bred=COUNT, archive_capacity=whole(), pool_size=COUNT,
+    deletes=one_of("default", "none", *COSTS), screens=one_of("default", *SCREENS), swaps=one_of(*SWAPS),
 )  # fmt: skip
 @dataclass(frozen=True, slots=True)
 class SobolevGuidance:
@@ -340,7 +340,7 @@ class SobolevGuidance:
         Candidates reranked in each round (tree search).
     intercept : {"term", "free"}
         Screening: whether a constant is a term among others, or projected out of every term.
-    deletes : {"default", "D.2", "novelty", "error", "size"}
+    deletes : {"default", "none", "D.2", "novelty", "error", "size"}
         Which term an expression is tried without: that of least deletion cost
         (:mod:`sobolev_novelty.metric.deletion`), among those with ν ≤ τ alone ("D.2") or among all.
     screens : {"default", "novelty", "count", "none"}

@@ -63,8 +63,10 @@ class Reranker:
 
     def without_least_needed(self, candidate: Candidate) -> Expression | None:
         """The candidate without the term whose deletion costs least; None where there is none."""
-        self.look_at([candidate])
         guidance = self.guidance
+        if guidance.deletes == "none":
+            return None
+        self.look_at([candidate])
         return without_least_needed(self.known[candidate.expression], self.sample, guidance.deletes, guidance.tau)
 
 

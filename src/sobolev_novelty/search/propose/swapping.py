@@ -80,4 +80,5 @@ class Swaps:
     def _least_needed(self, found: TermNovelties, rng: np.random.Generator) -> int | None:
         if self.kind == "random":
             return int(rng.integers(len(found.terms))) if len(found.terms) > 1 else None
-        return least_needed(costs_of(found, self.sample, "size" if self.kind == "size" else self.cost))
+        cost = "size" if self.kind == "size" else "novelty" if self.cost == "none" else self.cost
+        return least_needed(costs_of(found, self.sample, cost))

@@ -147,6 +147,10 @@ def unguided(X: FloatArray, y: FloatArray, *, seed: int, budget: float, n_sample
     return MethodResult(model.expression_, model.n_evaluations_, 0, {"stop_reason": model.stop_reason_})
 
 
+#: What "engine+novelty" means in stored runs, whatever an engine's defaults are by now.
+STORED_GUIDANCE = {"deletes": "D.2", "screens": "novelty"}
+
+
 def _regressor(
     engine: str,
     novelty: bool,
@@ -167,7 +171,7 @@ def _regressor(
 
     return SymbolicRegressor(
         engine=engine_named(engine).set_params(**(engine_options or {})),
-        novelty=SobolevGuidance(**guidance) if guidance else novelty,
+        novelty=SobolevGuidance(**(STORED_GUIDANCE | (guidance or {}))) if guidance or novelty else False,
         budget=Budget(max_evaluations, budget, stop_when_exact, clock),
         random_state=seed,
         verbose=False,

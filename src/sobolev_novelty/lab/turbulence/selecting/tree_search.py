@@ -128,8 +128,10 @@ class _Evaluator:
     def slimmer(self, candidate: ScoredSet) -> TermSet | None:
         """The candidate without the term whose deletion costs least, where R_base does not fall (Appendix D.2)."""
         assert self.options.guidance is not None
-        order, nu, length = self.novelties(candidate.terms)
         guidance = self.options.guidance.settled()
+        if guidance.deletes == "none":
+            return None
+        order, nu, length = self.novelties(candidate.terms)
         least = least_needed(deletion_costs(candidate.fit.coefficients, nu, length, guidance.deletes, guidance.tau))
         if least is None:
             return None
