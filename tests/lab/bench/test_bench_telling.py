@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from sobolev_novelty.errors import DataError
-from sobolev_novelty.lab.bench.showing.telling import area, telling_table
+from sobolev_novelty.lab.bench.judging.telling import area, telling_table
 
 FRAME = pd.DataFrame(
     {

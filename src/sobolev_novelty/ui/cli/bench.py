@@ -85,9 +85,9 @@ def table_command(
 ) -> None:
     """Make a table from stored rows: the paper's, medians set by set, or the runs that a straight line beats."""
     from sobolev_novelty.lab.bench.judging.against_line import beaten_table, median_table
+    from sobolev_novelty.lab.bench.judging.telling import telling_table
     from sobolev_novelty.lab.bench.showing.contrasts import contrast_table
     from sobolev_novelty.lab.bench.showing.tables import ablation_table, difference_table, results_table
-    from sobolev_novelty.lab.bench.showing.telling import telling_table
 
     with one_line_errors(as_json):
         frame, suite, contrasts = _stored(store)
