@@ -47,6 +47,8 @@ IndexArray = npt.NDArray[np.intp]
 #: Black-box sets whose test rows come from another range, and how many rows they have.
 SHIFTED, SHIFTED_ROWS = "shifted", (200, 5000)
 SUITES = ("whitebox", "blackbox", SHIFTED, *ANCHORS, *EVERYDAY, *IDENTIFIABILITY)
+#: Suites whose tables have noise of their own.
+WITH_NOISE = (*EVERYDAY, *IDENTIFIABILITY)
 #: SRBench trains on at most this many rows.
 MAX_TRAIN_ROWS = 10_000
 TRAIN_SHARE = 0.75

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.lab.bench.problems.suites import WITH_NOISE
 from sobolev_novelty.lab.bench.showing.bootstrap import paired_difference
 from sobolev_novelty.lab.bench.showing.paper import paper_row
 from sobolev_novelty.lab.bench.showing.tables import BenchTable, paired, rows_at, suite_title, task_scores
@@ -47,7 +48,8 @@ def contrast_table(
         f"Runs for each method and task: {_runs(compared)}.",
     )
     decimals = dict.fromkeys(("before", "after", "Δ", "from", "to", "paper Δ"), 4) | {"p": 4}
-    return BenchTable(f"Contrasts, {suite_title(suite)}, noise {noise:g}", pd.DataFrame(rows), decimals, notes)
+    at = "" if suite in WITH_NOISE else f", noise {noise:g}"
+    return BenchTable(f"Contrasts, {suite_title(suite)}{at}", pd.DataFrame(rows), decimals, notes)
 
 
 def _contrast(
