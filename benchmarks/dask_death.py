@@ -21,7 +21,7 @@ import numpy as np
 
 from benchmarks.guidance_cost import targets
 from benchmarks.run import machine
-from sobolev_novelty import Budget, SymbolicRegressor
+from sobolev_novelty import Budget, Islands, SymbolicRegressor
 
 RESULT = Path(__file__).resolve().parents[1] / "results" / "benchmarks" / "dask_death.json"
 #: Errors that differ by less than this share are equal.
@@ -44,9 +44,9 @@ def fitted(X: np.ndarray, y: np.ndarray, seed: int, evaluations: int, client: An
         return False
 
     total = evaluations if client is None else 3 * evaluations
-    model = SymbolicRegressor(
-        client=client, budget=Budget(max_evaluations=total), random_state=seed, verbose=False
-    ).fit(X, y, callback=kill_once)  # fmt: skip
+    parallel = 1 if client is None else Islands(client=client)
+    model = SymbolicRegressor(parallel=parallel, budget=Budget(max_evaluations=total), random_state=seed)
+    model.fit(X, y, callback=kill_once, verbose=False)
     return front(model), len(killed)
 
 

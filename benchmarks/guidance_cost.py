@@ -43,9 +43,7 @@ def targets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 def rate(engine: sn.Engine, data: tuple[np.ndarray, np.ndarray], *, novelty: bool, n: int, seed: int) -> float:
     """Evaluations per second of processor time."""
-    model = sn.SymbolicRegressor(
-        engine, novelty=novelty, budget=sn.Budget(max_evaluations=n), random_state=seed, verbose=False
-    )
+    model = sn.SymbolicRegressor(engine, novelty=novelty, budget=sn.Budget(max_evaluations=n), random_state=seed)
     begin = time.process_time()
     model.fit(*data)
     return float(model.n_evaluations_ / (time.process_time() - begin))

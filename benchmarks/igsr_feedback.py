@@ -52,7 +52,6 @@ def fitted(part: TaskData, proposer: Proposer, feedback: str, names: str, stated
         novelty="novelty" in feedback,
         budget=Budget(max_evaluations=stated["max_evaluations"], seconds=stated["seconds"]),
         random_state=stated["seed"],
-        verbose=False,
     )
     return model.fit(pd.DataFrame(part.X_train, columns=list(part.variables)), pd.Series(part.y_train, name="target"))
 

@@ -2,9 +2,10 @@
 
 Usage: python -m benchmarks.islands results/found_exact.sqlite results/dummies.sqlite [--seeds 3] [--limit 30]
 
-``SymbolicRegressor(n_jobs=…).fit`` on tasks without noise, 1000 rows, in wall time: the machine must be idle. The tasks
-are those of stored sweeps whose law was found, but not within three seconds; those with dummy inputs are left out. A
-run without an exact fit counts with the limit. Writes ``results/benchmarks/islands.json``, and ``docs/speed.md`` anew.
+``SymbolicRegressor(parallel=Islands(…)).fit`` on tasks without noise, 1000 rows, in wall time: the machine must be
+idle. The tasks are those of stored sweeps whose law was found, but not within three seconds; those with dummy inputs
+are left out. A run without an exact fit counts with the limit. Writes ``results/benchmarks/islands.json``, and
+``docs/speed.md`` anew.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 from benchmarks import page
 from benchmarks.run import machine
-from sobolev_novelty import Budget, SymbolicRegressor
+from sobolev_novelty import Islands, SymbolicRegressor
 from sobolev_novelty.lab.bench.problems.suites import task_data
 from sobolev_novelty.lab.bench.running.store import Store
 
@@ -29,10 +30,10 @@ RESULT = ROOT / "results" / "benchmarks" / "islands.json"
 SLOW = 3.0
 
 
-def seconds(suite: str, task: str, seed: int, n_jobs: int, limit: float) -> float:
+def seconds(suite: str, task: str, seed: int, islands: int, limit: float) -> float:
     """Until the law is found; the limit where it is not."""
     part = task_data(task, seed, max_train_rows=1000, suite=suite)
-    model = SymbolicRegressor(n_jobs=n_jobs, budget=Budget(None, limit), random_state=seed, verbose=False)
+    model = SymbolicRegressor(parallel=Islands(islands), budget=limit, random_state=seed)
     begin = time.perf_counter()
     model.fit(part.X_train, part.y_train)
     taken = time.perf_counter() - begin

@@ -33,7 +33,7 @@ def fit(n_rows: int) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, y in (("exact", law), ("noisy", law + rng.normal(0.0, 0.1, n_rows))):
         begin = time.perf_counter()
-        model = SymbolicRegressor(timeout=10.0, random_state=0, verbose=False).fit(X, y)
+        model = SymbolicRegressor(budget=10.0, random_state=0).fit(X, y, verbose=False)
         found[name] = {
             "seconds": time.perf_counter() - begin,
             "expression": str(model.expression_),

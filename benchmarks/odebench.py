@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.ode_systems import OdeSystem, integration_error, ode_systems
-from sobolev_novelty import Budget, DynamicsRegressor, SymbolicRegressor
+from sobolev_novelty import Budget, Constraints, DynamicsRegressor, SymbolicRegressor
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.dynamics.differentiation import smooth
@@ -47,7 +47,7 @@ Found = dict[str, tuple[list[Expression], float]]
 
 def ours(x: FloatArray, t: FloatArray) -> Found:
     search = SymbolicRegressor(
-        budget=Budget(max_evaluations=EVALUATIONS), max_complexity=40, random_state=SEED, verbose=False
+        budget=Budget(max_evaluations=EVALUATIONS), constraints=Constraints(max_complexity=40), random_state=SEED
     )
     begin = time.perf_counter()
     model = DynamicsRegressor(search).fit(x, t)

@@ -127,7 +127,7 @@ def _searches(stored: dict[str, Any]) -> str:
         found = stored["threads"]
         lines += [
             "",
-            f"`n_jobs=2` (two islands) against one core, noisy law: {found['ratio']:.2f} x in wall time at a load",
+            f"`parallel=Islands(2)` against one core, noisy law: {found['ratio']:.2f} x in wall time at a load",
             f"average of {found['load']:.1f}, {found['processor']:.2f} x in the processor time of the busier process:",
             "islands meet, and on a machine with other work the later one is waited for.",
         ]

@@ -46,7 +46,7 @@ def ours(engine: str, novelty: bool, **options: object) -> Callable[[float, int]
         X, y = data()
         chosen = engine_named(engine, **options)
         begin = time.process_time()
-        model = SymbolicRegressor(engine=chosen, novelty=novelty, timeout=seconds, random_state=seed, verbose=False)
+        model = SymbolicRegressor(engine=chosen, novelty=novelty, budget=seconds, random_state=seed)
         model.fit(X, y)
         return _measured(model.n_evaluations_, begin, model.score(X, y))
 

@@ -38,9 +38,10 @@ PAPER_OPERATORS = ("add", "sub", "mul", "div", "sqrt", "exp", "log", "sin", "cos
 CHILD = """
 import json, resource, sys, time
 import numpy as np
+import sobolev_novelty as sn
 from sobolev_novelty import Budget, SymbolicRegressor
 
-law, engine, novelty, d, n, operators, evaluations, seed, n_jobs = json.loads(sys.argv[1])
+law, engine, novelty, d, n, operators, evaluations, seed, n_islands = json.loads(sys.argv[1])
 rng = np.random.default_rng(5)
 X = rng.uniform(0.5, 3.0, (n, d))
 x = X.T
@@ -49,10 +50,14 @@ if law == "noisy":
     y = y + rng.normal(0.0, 0.1 * y.std(), n)
 else:  # beyond what is found within the budget
     y = y + np.sin(x[0] * x[3] + np.tanh(x[4] - x[1])) * np.sqrt(x[2] + x[1] ** 2)
-options = {} if operators is None else {"operators": operators, "max_complexity": 30}
+options = {} if operators is None else {"operators": operators}
+if hasattr(sn, "Islands"):
+    options["parallel"] = sn.Islands(n_islands)
+    options["constraints"] = None if operators is None else sn.Constraints(max_complexity=30)
+else:  # a checkout of 0.1
+    options |= {"n_jobs": n_islands, "max_complexity": None if operators is None else 30}
 model = SymbolicRegressor(
-    engine=engine, novelty=novelty, budget=Budget(max_evaluations=evaluations), random_state=seed, n_jobs=n_jobs,
-    verbose=False, **options,
+    engine=engine, novelty=novelty, budget=Budget(max_evaluations=evaluations), random_state=seed, **options,
 )
 wall, spent = time.perf_counter(), time.process_time()
 model.fit(X, y)
@@ -66,7 +71,7 @@ print(json.dumps({
 """  # fmt: skip
 
 
-def run(checkout: Path, case: str, evaluations: int, seed: int, n_jobs: int = 1) -> dict[str, Any]:
+def run(checkout: Path, case: str, evaluations: int, seed: int, n_islands: int = 1) -> dict[str, Any]:
     law, engine, novelty, d, n = CASES[case]
     operators = PAPER_OPERATORS if engine.startswith("paper") else None
     kept = [path for path in sys.path if path and not Path(path).resolve().is_relative_to(ROOT)]
@@ -76,7 +81,7 @@ def run(checkout: Path, case: str, evaluations: int, seed: int, n_jobs: int = 1)
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",
     }
-    arguments = json.dumps([law, engine, novelty, d, n, operators, evaluations, seed, n_jobs])
+    arguments = json.dumps([law, engine, novelty, d, n, operators, evaluations, seed, n_islands])
     done = subprocess.run(
         [sys.executable, "-c", CHILD, arguments], env=environment, capture_output=True, text=True, check=True, cwd="/"
     )

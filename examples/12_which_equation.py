@@ -16,7 +16,7 @@ concentration = np.repeat(np.geomspace(0.01, 10.0, 40), 2)
 rate = 4.2 * concentration / (0.7 + concentration) * (1.0 + 0.03 * rng.normal(size=80))
 table = pd.DataFrame({"c": concentration})
 
-model = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0, verbose=False)
+model = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0)
 model.fit(table, pd.Series(rate, name="rate"))
 
 print(model.expression_.rounded(3))
@@ -30,5 +30,5 @@ prediction, low, high = model.intervals().band(pd.DataFrame({"c": [0.05, 5.0]}),
 print(np.round(np.c_[prediction, low, high], 3))
 
 # Where you know the errors of the rows, say so.
-known = SymbolicRegressor(sigma=0.03 * rate, budget=Budget(max_evaluations=2000), random_state=0, verbose=False)
-print(known.fit(table, rate).reason_)
+known = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0)
+print(known.fit(table, rate, sigma=0.03 * rate).reason_)

@@ -87,7 +87,7 @@ def moving() -> sn.DynamicsRegressor:
 
 def fit_with(**options: Any) -> Any:
     """A fit with one option of its own: constructors of estimators only store."""
-    return sn.SymbolicRegressor(**{"budget": sn.Budget(max_evaluations=20), "verbose": False, **options}).fit(X, Y)
+    return sn.SymbolicRegressor(**{"budget": sn.Budget(max_evaluations=20), **options}).fit(X, Y)
 
 
 def engine_with(kind: type[Any]) -> Callable[..., Any]:
@@ -137,6 +137,9 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any], A
         "unregister_operator": (sn.unregister_operator, {"name": "odd_one"}),
         "Budget": (sn.Budget, {"max_evaluations": 10}),
         "SobolevGuidance": (sn.SobolevGuidance, {}),
+        "Constraints": (sn.Constraints, {}),
+        "Units": (sn.Units, {}),
+        "Islands": (sn.Islands, {}),
         "Limits": (sn.Limits, {"prices": (1.0, 2.0)}),
         "ChatProposer": (sn.ChatProposer, {"base_url": "http://127.0.0.1:1/v1", "model": "m"}),
         "GrammarSampler": (sn.GrammarSampler, {}),

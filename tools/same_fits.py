@@ -73,7 +73,7 @@ def fit(number: int) -> dict[str, Any]:
     extra = {"sample_weight": rng.uniform(0.5, 2.0, n)} if table.get("weights") else {}
     options = {"engine": "genetic", **options}
     budget = sn.Budget(max_evaluations=400 if options["engine"] in PAPER else 800)
-    model = sn.SymbolicRegressor(budget=budget, random_state=0, **options).fit(X, y, **extra)
+    model = sn.SymbolicRegressor(budget=budget, random_state=0, **_arguments(sn, options)).fit(X, y, **extra)
     found = model.equations_
     return {
         "forms": f"{len(forms)} {zlib.crc32(' '.join(forms).encode()):08x}",
@@ -82,6 +82,22 @@ def fit(number: int) -> dict[str, Any]:
         "chosen": found["chosen"].tolist().index(True),
         "words": [model.reason_, model.noise_, model.stop_reason_],
     }
+
+
+def _arguments(sn: Any, options: dict[str, Any]) -> dict[str, Any]:
+    """The same in the values of 0.2, where a revision has them."""
+    if not hasattr(sn, "Constraints"):
+        return options
+    now = dict(options)
+    limits = {name: now.pop(name) for name in ("template", "monotone") if name in now}
+    if limits:
+        now["constraints"] = sn.Constraints(**limits)
+    if "units" in now:
+        now["units"] = sn.Units(now["units"], target=now.pop("y_units"))
+    if "islands" in now:
+        now["parallel"] = sn.Islands(now.pop("islands"))
+        del now["n_jobs"]
+    return now
 
 
 def _listen(told: Callable[[str], None]) -> None:

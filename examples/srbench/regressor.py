@@ -14,7 +14,7 @@ from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 #: SRBench stops a fit on up to 1000 rows after an hour, a larger one after ten; ten minutes leave room for slow
 #: machines.
-est = SymbolicRegressor(engine="genetic", novelty=True, budget=Budget(seconds=600.0), random_state=0, verbose=False)
+est = SymbolicRegressor(engine="genetic", novelty=True, budget=Budget(seconds=600.0), random_state=0)
 
 #: Nothing is tuned.
 hyper_params: list[dict[str, Any]] = []

@@ -63,8 +63,10 @@ from sobolev_novelty.report.streaming.accumulator import NoveltyAccumulator as N
 from sobolev_novelty.report.verdicts import TermVerdict as TermVerdict
 from sobolev_novelty.search.contract.engine import Engine as Engine, SobolevGuidance as SobolevGuidance
 from sobolev_novelty.search.contract.registry import register_engine as register_engine
+from sobolev_novelty.search.islands.cores import Islands as Islands
 from sobolev_novelty.search.loop.loop import Budget as Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor as SymbolicRegressor
+from sobolev_novelty.search.problem.constraints import Constraints as Constraints, Units as Units
 from sobolev_novelty.search.problem.dimensions import check_units as check_units
 
 __version__: str

@@ -229,7 +229,7 @@ def test_hostile_names_are_shown_and_do_nothing(page: Any, app: AppServer, tmp_p
 
 def test_a_model_file_brings_its_equations(page: Any, app: AppServer, table: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(table)
-    model = SymbolicRegressor(timeout=1.0, random_state=0, verbose=False).fit(frame[["a", "b"]], frame["y"])
+    model = SymbolicRegressor(budget=1.0, random_state=0).fit(frame[["a", "b"]], frame["y"])
     model.save(tmp_path / "model.json")
     fame = tmp_path / "hall_of_fame.csv"
     fame.write_text('Complexity,Loss,Equation\n1,2.0,"a"\n4,0.01,"sin(a) * 2.4"\n')

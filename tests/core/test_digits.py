@@ -83,7 +83,7 @@ def test_no_text_for_a_person_has_seventeen_digits() -> None:
     text = "2.7642760034744*x0 + 3.1234567891234*sin(1.23456789012*x0) + 0.7777777777*x0**2"
     report = sn.novelty(text, X, y)
     pruned = sn.prune(text, X, y)
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, verbose=False).fit(X, y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0).fit(X, y)
     shown = [str(report), *(str(report.explain(k)) for k in range(3)), str(pruned), repr(pruned)]
     shown += [*model.verdicts_["term"]]
     assert not [part for part in shown if re.search(r"\d\.\d{6}", part)]

@@ -63,7 +63,7 @@ CALLS = [
     "model.choose", "model.novelty_report", "model.intervals", "model.save", "SymbolicRegressor.load",
     "system.predict", "system.integrate", "system.solve", "system.check", "system.score", "system.novelty_report",
     "system.save", "DynamicsRegressor.load", "fit", "system.fit", "SymbolicRegressor", "DynamicsRegressor",
-    "Genetic", "MCTS", "IGSR",
+    "Genetic", "MCTS", "IGSR", "Constraints", "Units", "Islands",
 ]  # fmt: skip
 
 
@@ -140,14 +140,14 @@ def test_an_argument_is_refused_in_one_line_with_its_name_its_value_and_the_reme
     X = np.linspace(-1.0, 1.0, 50)[:, None]
     with pytest.raises(sn.ParameterError, match=r"^'tau' must be a number from 0 to 1\. Got None\.$"):
         sn.novelty("x0", X, tau=None)  # type: ignore[arg-type]
-    with pytest.raises(sn.ParameterError, match=r"^'n_jobs' must be a whole number other than 0; -1 takes all cores"):
-        sn.SymbolicRegressor(n_jobs=0).fit(X, X[:, 0])
+    with pytest.raises(sn.ParameterError, match=r"^'parallel' must be a whole number other than 0; -1 takes all cores"):
+        sn.SymbolicRegressor(parallel=0).fit(X, X[:, 0])
     with pytest.raises(
         sn.ParameterError, match=r"^'novelty' must be True or False, or a SobolevGuidance\. Got 'yes'\.$"
     ):
         sn.SymbolicRegressor(novelty="yes").fit(X, X[:, 0])  # type: ignore[arg-type]
-    with pytest.raises(sn.ParameterError, match=r"^'timeout' must be a number of seconds above 0, or None\. Got '5s'"):
-        sn.SymbolicRegressor(timeout="5s").fit(X, X[:, 0])  # type: ignore[arg-type]
+    with pytest.raises(sn.ParameterError, match=r"^'budget' must be a Budget.* seconds above 0, or None\. Got '5s'"):
+        sn.SymbolicRegressor(budget="5s").fit(X, X[:, 0])  # type: ignore[arg-type]
     with pytest.raises(sn.ParameterError, match=r"^'operators' must be a list of names of operators, such as"):
         sn.SymbolicRegressor(operators=[np.sin]).fit(X, X[:, 0])  # type: ignore[list-item]
 

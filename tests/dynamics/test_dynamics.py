@@ -22,9 +22,7 @@ from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.lab.bench.judging.terms import has_form
 
 T = np.linspace(0.0, 10.0, 200)
-SEARCH = sn.SymbolicRegressor(
-    budget=sn.Budget(max_evaluations=300), operators=("add", "sub", "mul"), random_state=0, verbose=False
-)
+SEARCH = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=300), operators=("add", "sub", "mul"), random_state=0)
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(1.0, 2.0, (60, 2)), columns=["a", "b"])
     X.assign(y=X["a"] * X["b"]).to_csv(path / "data.csv", index=False)
-    model = sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=20), random_state=0, verbose=False)
+    model = sn.SymbolicRegressor("mcts", budget=sn.Budget(max_evaluations=20), random_state=0)
     model.fit(X, X["a"] * X["b"]).save(path / "model.json")
     return path
 

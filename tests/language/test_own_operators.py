@@ -294,7 +294,7 @@ def data():
 def fitted(data, engine="genetic", **options):
     return sn.SymbolicRegressor(
         engine, operators=["add", "sub", "mul", "ramp"], budget=sn.Budget(max_evaluations=400), random_state=0,
-        verbose=False, **options,
+        **options,
     ).fit(*data)  # fmt: skip
 
 
@@ -309,20 +309,20 @@ def test_inner_constants_of_an_own_operator_are_fitted(ramp, data):
     y = 1.5 * softplus(0.7 * data[0][:, 0] + 0.4)
     model = sn.SymbolicRegressor(
         operators=["add", "mul", "ramp"], guesses=["2.0*ramp(0.5*x0 + 1.0)"], budget=sn.Budget(max_evaluations=200),
-        random_state=0, verbose=False,
+        random_state=0
     ).fit(data[0], y)  # fmt: skip
     np.testing.assert_allclose(model.predict(data[0]), y, rtol=1e-5)
 
 
 def test_a_search_with_own_operators_runs_on_one_island_and_says_so(ramp, data):
     with pytest.warns(UserWarning, match=r"ramp are registered in this process only: the search runs on one island"):
-        model = fitted(data, islands=2)
+        model = fitted(data, parallel=sn.Islands(2))
     assert "ramp" in str(model.expression_)
 
 
 def test_a_search_without_own_operators_does_not_change_when_some_are_registered(data):
     def found():
-        model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, verbose=False).fit(*data)
+        model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0).fit(*data)
         return [str(e) for e in model.equations_["expression"]]
 
     before = found()
@@ -360,7 +360,7 @@ def test_a_damaged_entry_of_a_model_file_is_an_error_of_ours(ramp, data, tmp_pat
 
 
 def test_a_model_without_own_operators_names_none(data, tmp_path):
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=50), random_state=0, verbose=False).fit(*data)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=50), random_state=0).fit(*data)
     model.save(tmp_path / "model.json")
     assert "own_operators" not in json.loads((tmp_path / "model.json").read_text())
 
@@ -446,7 +446,7 @@ def test_what_was_unregistered_is_not_read_and_old_expressions_still_work(ramp):
     with pytest.raises(ExpressionError, match="register_operator"):
         pickle.loads(stored)
     with pytest.raises(ParameterError, match="ramp"):
-        sn.SymbolicRegressor(operators=["ramp"], verbose=False).fit(X, X[:, 0])
+        sn.SymbolicRegressor(operators=["ramp"]).fit(X, X[:, 0])
     assert old(x0=0.0) == pytest.approx(math.log(2.0))
     with pytest.raises(ParameterError, match="registered"):
         sn.unregister_operator("ramp")

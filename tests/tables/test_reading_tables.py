@@ -30,7 +30,7 @@ class LazyFrame:
 
 
 def fitted() -> sn.SymbolicRegressor:
-    return sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=60), random_state=0, verbose=False).fit(X, Y)
+    return sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=60), random_state=0).fit(X, Y)
 
 
 MODEL = fitted()
@@ -124,7 +124,7 @@ def test_a_mask_that_hides_nothing_changes_nothing() -> None:
 
 def test_names_and_nullable_columns_come_through() -> None:
     frame = pd.DataFrame(X, columns=["mass", "speed"]).convert_dtypes()
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, verbose=False).fit(frame, Y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0).fit(frame, Y)
     assert list(model.feature_names_in_) == ["mass", "speed"]
     np.testing.assert_allclose(model.predict(frame), model.predict(pd.DataFrame(X, columns=["mass", "speed"])))
 

@@ -39,6 +39,7 @@ from sobolev_novelty.report.reporting import NoveltyReport, novelty
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 from sobolev_novelty.search.model.storage import read_json, write_json
+from sobolev_novelty.search.problem.constraints import Constraints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,8 @@ def _number(value: object) -> float:
 STATES = read("a numeric table with one column per state, or a list of such tables")
 START = read("one finite number per state")
 TABLES: dict[str, dict[str, Kind]] = {
-    **{name: {"X": STATES} for name in ("fit", "predict", "check", "score")},
+    "fit": {"X": STATES, "verbose": FLAG | NOTHING},
+    **{name: {"X": STATES} for name in ("predict", "check", "score")},
     **{name: {"x0": START} for name in ("integrate", "solve")},
     "novelty_report": {"state": WORD},
     "save": {},
@@ -202,7 +204,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         self.with_time = with_time
         self.random_state = random_state
 
-    def fit(self, X: Any, t: Any = None) -> DynamicsRegressor:
+    def fit(self, X: Any, t: Any = None, *, verbose: bool | None = None) -> DynamicsRegressor:
         """Search the equations.
 
         Parameters
@@ -211,6 +213,8 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
             One table per trajectory.
         t : array of shape (n_points,), float, or list of them, optional
             Times, or the step between rows; not needed for DataFrames with a column of time.
+        verbose : bool, optional
+            Whether to show the progress of the searches; by default on a terminal and in a notebook.
         """
         check_stored(self)
         trajectories, self.notes_ = as_trajectories(X, t, time=self.time, trajectory=self.trajectory)
@@ -218,7 +222,7 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         if self.with_time and self.time in self.states_:
             raise DataError(f"'time' must differ from the states' names. Got {self.time!r}.")
         self.curves_ = [smooth(trajectory, self.derivative) for trajectory in trajectories]
-        self.models_ = {name: self._searched(k) for k, name in enumerate(self.states_)}
+        self.models_ = {name: self._searched(k, verbose) for k, name in enumerate(self.states_)}
         chosen = self._chosen(trajectories)
         if self.refine:
             refined = shoot(chosen, self._inputs(), trajectories, self.curves_)
@@ -366,17 +370,20 @@ class DynamicsRegressor(BaseEstimator):  # type: ignore[misc]
         y = np.concatenate([curve.rates[:, state] for curve in self.curves_])
         return x, y, np.concatenate([curve.trust[:, state] for curve in self.curves_])
 
-    def _searched(self, state: int) -> SymbolicRegressor:
+    def _searched(self, state: int, verbose: bool | None) -> SymbolicRegressor:
         import pandas as pd
 
-        default = SymbolicRegressor(budget=DEFAULT_BUDGET, max_complexity=DEFAULT_MAX_COMPLEXITY)
+        default = SymbolicRegressor(
+            budget=DEFAULT_BUDGET, constraints=Constraints(max_complexity=DEFAULT_MAX_COMPLEXITY)
+        )
         model = default if self.regressor is None else clone(self.regressor)
         if self.random_state is not None:
             model.set_params(random_state=self.random_state)
         X, y, weights = self._rows(state)
         rows = np.linspace(0, len(y) - 1, min(len(y), MAX_ROWS)).astype(int)
         table = pd.DataFrame(X[rows], columns=list(self._inputs()))
-        return model.fit(table, pd.Series(y[rows], name=f"d{self.states_[state]}/d{self.time}"), weights[rows])
+        rate = pd.Series(y[rows], name=f"d{self.states_[state]}/d{self.time}")
+        return model.fit(table, rate, weights[rows], verbose=verbose)
 
     def _chosen(self, trajectories: Sequence[Trajectory]) -> list[Expression]:
         """One equation per state: by the regressor's rule, or by their description of what was measured."""

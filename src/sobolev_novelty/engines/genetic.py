@@ -191,8 +191,6 @@ class Genetic(Engine[GeneticState]):
     'default'
     """
 
-    has_islands = True
-
     def __init__(
         self,
         *,

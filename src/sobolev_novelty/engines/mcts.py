@@ -119,8 +119,6 @@ class MCTS(Engine[TreeState]):
     0.2
     """
 
-    has_islands = True
-
     def __init__(
         self,
         guidance: Guidance = "default",

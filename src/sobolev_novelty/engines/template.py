@@ -50,8 +50,6 @@ class TemplateEngine(Engine[TemplateState]):
     ``guidance``: not used, because the terms of different functions do not compete.
     """
 
-    has_islands = True
-
     def __init__(self, *, guidance: Guidance = "default") -> None:
         self.guidance = guidance
 

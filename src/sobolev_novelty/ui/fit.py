@@ -125,6 +125,7 @@ def fit_table(
     out: Path | None = None,
     checkpoint: Path | None = None,
     callback: Callback | None = None,
+    verbose: bool | None = None,
 ) -> FitSummary:
     """Fit a model to a table.
 
@@ -138,7 +139,7 @@ def fit_table(
     ``weights``: column of row weights.
     ``sigma``: column of the standard deviations of the target's noise.
     ``out``, ``checkpoint``: where the model goes, and from where a run that was killed is continued; JSON.
-    ``callback``: see :meth:`SymbolicRegressor.fit`.
+    ``callback``, ``verbose``: see :meth:`SymbolicRegressor.fit`.
     """
     if out is not None:
         check_output(out, (".json",))
@@ -150,9 +151,8 @@ def fit_table(
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
     y = frame.pop(target)
     sample_weight = None if weights is None else frame.pop(weights)
-    if sigma is not None:
-        model.set_params(sigma=frame.pop(sigma).to_numpy())
-    model.fit(frame, y, sample_weight, checkpoint=checkpoint, callback=callback)
+    known = None if sigma is None else frame.pop(sigma).to_numpy()
+    model.fit(frame, y, sample_weight, sigma=known, checkpoint=checkpoint, callback=callback, verbose=verbose)
     where, problem = (None, "") if out is None else write_or_rescue(out, model.save)
     return replace(_summary(model, frame, y.to_numpy(), notes), out=where, problem=problem)
 

@@ -80,6 +80,7 @@ def fit_trajectories(
     features: Sequence[str] | None = None,
     drop: Sequence[str] = (),
     out: Path | None = None,
+    verbose: bool | None = None,
 ) -> MotionSummary:
     """Fit equations of motion to a table.
 
@@ -88,6 +89,7 @@ def fit_trajectories(
     ``features``: columns that are states; by default all numeric columns but those of time and trajectory, and
     ``drop``.
     ``out``: where the model goes; JSON.
+    ``verbose``: see :meth:`SymbolicRegressor.fit`.
     """
     import pandas as pd
 
@@ -101,7 +103,7 @@ def fit_trajectories(
     frame = pd.DataFrame({name: table.numbers(name) for name in [model.time, *kept]})
     for name in own:
         frame[name] = table.frame[name].to_numpy()
-    model.fit(frame)
+    model.fit(frame, verbose=verbose)
     where, problem = (None, "") if out is None else write_or_rescue(out, model.save)
     return replace(_summary(model, table.notes + notes), out=where, problem=problem)
 

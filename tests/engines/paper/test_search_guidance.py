@@ -27,9 +27,7 @@ ENGINES = [
 
 
 def novelty_calls(engine: Engine[Any], **options: Any) -> int:
-    model = sn.SymbolicRegressor(
-        engine, budget=sn.Budget(max_evaluations=400), random_state=0, verbose=False, **options
-    )
+    model = sn.SymbolicRegressor(engine, budget=sn.Budget(max_evaluations=400), random_state=0, **options)
     return int(model.fit(X, Y).n_novelty_calls_)
 
 
@@ -47,15 +45,13 @@ def test_what_an_engine_was_told_survives_a_file(tmp_path: Path) -> None:
     for guidance in (None, "default", sn.SobolevGuidance(order=0)):
         engine = sn.Genetic(guidance=guidance)
         budget = sn.Budget(max_evaluations=20)
-        sn.SymbolicRegressor(engine, budget=budget, random_state=0, verbose=False).fit(X, Y).save(path)
+        sn.SymbolicRegressor(engine, budget=budget, random_state=0).fit(X, Y).save(path)
         assert sn.SymbolicRegressor.load(path).engine.guidance == guidance  # type: ignore[union-attr]
 
 
 def test_an_engine_of_an_older_file_follows_the_regressor_as_it_did(tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    model = sn.SymbolicRegressor(
-        sn.Genetic(guidance=None), budget=sn.Budget(max_evaluations=20), random_state=0, verbose=False
-    )
+    model = sn.SymbolicRegressor(sn.Genetic(guidance=None), budget=sn.Budget(max_evaluations=20), random_state=0)
     model.fit(X, Y).save(path)
     content = json.loads(path.read_text())
     content["version"] = 3

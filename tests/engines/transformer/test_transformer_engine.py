@@ -109,7 +109,7 @@ def test_a_bag_has_200_rows_of_ordinary_size() -> None:
 
 def test_torch_has_its_threads_back_after_a_search(untrained: str) -> None:
     torch.set_num_threads(2)
-    SymbolicRegressor(small(untrained), n_jobs=1, random_state=0).fit(X, X[:, 0])
+    SymbolicRegressor(small(untrained), random_state=0).fit(X, X[:, 0])
     assert torch.get_num_threads() == 2
 
 

@@ -21,6 +21,7 @@ from sobolev_novelty.lab.bench.problems.tasks import (
     whitebox_task,
     whitebox_tasks,
 )
+from sobolev_novelty.search.problem.constraints import Units
 from sobolev_novelty.search.problem.dimensions import check_units
 
 DATA = Path(os.environ.get("SOBOLEV_DATA", ""))
@@ -150,7 +151,7 @@ def test_units_of_the_feynman_tasks_fit_their_formulas(name: str) -> None:
     units = task_units(name)
     truth = whitebox_task(name).positional_expression
     assert set(truth.variables) <= set(units["units"])
-    check_units(truth, units["units"], units["y_units"], constant_units=False)
+    check_units(truth, Units(units["units"], units["y_units"], constants=False))
 
 
 def test_tasks_without_units_are_named() -> None:

@@ -101,7 +101,7 @@ def test_progress_in_a_notebook_needs_no_widgets(monkeypatch: pytest.MonkeyPatch
     assert len(updates) >= 2 and updates[-1] == ""
     assert "of 200 evaluations" in updates[0] and "mass" in updates[0] and "<b>" not in updates[0]
     updates.clear()
-    model.set_params(verbose=False).fit(FRAME, Y)
+    model.fit(FRAME, Y, verbose=False)
     assert updates == []
 
 
@@ -118,7 +118,7 @@ def test_a_fitted_model_prints_its_equation(fitted: sn.SymbolicRegressor) -> Non
     shown = str(fitted)
     assert shown.splitlines()[0] == short_text(fitted.expression_)
     assert "Budget(" not in shown and "Budget(" in repr(fitted)
-    unfitted = sn.SymbolicRegressor(max_depth=3)
+    unfitted = sn.SymbolicRegressor(select="score")
     assert str(unfitted) == repr(unfitted)
 
 

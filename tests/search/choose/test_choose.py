@@ -66,8 +66,9 @@ class Proposing(Engine[State]):
 
 
 def fitted(*forms: str, y: np.ndarray = Y, **options: object) -> SymbolicRegressor:
+    noise = {name: options.pop(name) for name in ("sigma", "x_sigma") if name in options}
     options = {"budget": Budget(max_evaluations=50), "random_state": 0} | options
-    return SymbolicRegressor(Proposing(forms), **options).fit(X, y)  # type: ignore[arg-type]
+    return SymbolicRegressor(Proposing(forms), **options).fit(X, y, **noise)  # type: ignore[arg-type]
 
 
 # --- the choice is a function of what the rows say
@@ -255,8 +256,8 @@ def test_known_errors_of_the_rows_decide():
     x = np.linspace(0.0, 4.0, 60)
     sigma = np.where(np.arange(60) % 2, 0.01, 2.0)
     y = 1.5 * x + 0.3 + sigma * rng.normal(size=60)
-    model = SymbolicRegressor(Proposing(("x0 + 1",)), budget=Budget(max_evaluations=20), sigma=sigma, random_state=0)
-    found = model.fit(x[:, None], y).expression_
+    model = SymbolicRegressor(Proposing(("x0 + 1",)), budget=Budget(max_evaluations=20), random_state=0)
+    found = model.fit(x[:, None], y, sigma=sigma).expression_
     assert found.variables == ("x0",) and sorted(found.constants)[-1] == pytest.approx(1.5, abs=0.01)
 
 

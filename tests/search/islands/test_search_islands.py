@@ -30,7 +30,7 @@ HARD = np.sin(3.0 * X[:, 0]) * X[:, 1] + np.exp(-X[:, 2] * X[:, 0]) + np.tanh(X[
 
 
 def model(engine: Any = "genetic", **options: Any) -> sn.SymbolicRegressor:
-    settings = {"budget": sn.Budget(max_evaluations=1300), "random_state": 3, "verbose": False, **options}
+    settings = {"budget": sn.Budget(max_evaluations=1300), "random_state": 3, **options}
     return sn.SymbolicRegressor(engine, **settings)
 
 
@@ -39,7 +39,7 @@ def quick() -> Genetic:
 
 
 def test_the_same_seed_gives_the_same_result_for_the_same_number_of_islands() -> None:
-    first, second = (model(quick(), n_jobs=2).fit(X, HARD) for _ in range(2))
+    first, second = (model(quick(), parallel=sn.Islands(2)).fit(X, HARD) for _ in range(2))
     assert list(first.equations_["expression"]) == list(second.equations_["expression"])
     assert first.n_evaluations_ == 1300
     assert first.counts_["islands"] == 2
@@ -47,7 +47,9 @@ def test_the_same_seed_gives_the_same_result_for_the_same_number_of_islands() ->
 
 
 def test_an_exact_law_ends_all_islands() -> None:
-    found = model("mcts", islands=2, budget=sn.Budget(max_evaluations=20_000)).fit(X, 2.5 * X[:, 0] / X[:, 1])
+    found = model("mcts", parallel=sn.Islands(2), budget=sn.Budget(max_evaluations=20_000)).fit(
+        X, 2.5 * X[:, 0] / X[:, 1]
+    )
     assert str(found.expression_) == "2.5*(x0/x1)"
     assert found.n_evaluations_ < 20_000
     assert "exact" in found.stop_reason_
@@ -88,7 +90,7 @@ def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatc
         return False
 
     monkeypatch.setattr(cores, "ProcessLink", opened)
-    found = model(quick(), n_jobs=2).fit(X, HARD, callback=kill_once)
+    found = model(quick(), parallel=sn.Islands(2)).fit(X, HARD, callback=kill_once)
     assert len(links) == 2
     assert found.n_evaluations_ >= 1300
     assert found.score(X, HARD) > 0.5
@@ -97,7 +99,7 @@ def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatc
 def test_no_process_is_left_when_the_search_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     links: list[ProcessLink] = []
     monkeypatch.setattr(cores, "ProcessLink", lambda spec: links.append(ProcessLink(spec)) or links[-1])
-    model(quick(), islands=3, budget=sn.Budget(max_evaluations=300)).fit(X, HARD)
+    model(quick(), parallel=sn.Islands(3), budget=sn.Budget(max_evaluations=300)).fit(X, HARD)
     assert len(links) == 2
     assert all(link._process.poll() is not None for link in links)
 
@@ -106,14 +108,21 @@ def test_an_engine_that_cannot_travel_is_refused_with_what_to_do() -> None:
     class Local(Genetic):
         """Not importable elsewhere."""
 
-    with pytest.raises(ParameterError, match="'engine' cannot be sent to another process.*islands=1"):
-        model(Local(), islands=2).fit(X, HARD)
+    with pytest.raises(ParameterError, match="'engine' cannot be sent to another process.*'parallel'"):
+        model(Local(), parallel=sn.Islands(2)).fit(X, HARD)
 
 
-@pytest.mark.parametrize("islands", [0, -1])
-def test_a_number_of_islands_below_one_is_refused(islands: int) -> None:
-    with pytest.raises(ParameterError, match="'islands' must be a whole number from 1"):
-        model(islands=islands).fit(X, HARD)
+@pytest.mark.parametrize("number", [0, 2.0, True])
+def test_a_number_of_islands_that_is_none_is_refused(number: object) -> None:
+    with pytest.raises(ParameterError, match="'number' must be a whole number other than 0"):
+        sn.Islands(number)  # type: ignore[arg-type]
+
+
+def test_a_number_of_cores_never_starts_islands() -> None:
+    budget = sn.Budget(max_evaluations=200)
+    alone, spread = (model(quick(), parallel=cores, budget=budget).fit(X, HARD) for cores in (1, 3))
+    assert "islands" not in spread.counts_
+    assert list(alone.equations_["expression"]) == list(spread.equations_["expression"])
 
 
 def test_a_cluster_of_two_workers_survives_the_death_of_one(tmp_path: Path) -> None:
@@ -134,7 +143,9 @@ def test_a_cluster_of_two_workers_survives_the_death_of_one(tmp_path: Path) -> N
             return False
 
         alone = model(quick(), budget=sn.Budget(max_evaluations=600)).fit(X, HARD)
-        found = model(quick(), client=client, budget=sn.Budget(max_evaluations=2400)).fit(X, HARD, callback=kill_once)
+        found = model(quick(), parallel=sn.Islands(client=client), budget=sn.Budget(max_evaluations=2400)).fit(
+            X, HARD, callback=kill_once
+        )
     assert killed
     assert found.counts_["islands"] == 3
     assert found.n_evaluations_ >= 2000
@@ -165,7 +176,7 @@ def test_more_islands_than_workers_and_a_worker_that_is_not_replaced_end_all_the
                 workers[0].kill()
             return False
 
-        found = model(quick(), client=client, islands=4, budget=sn.Budget(max_evaluations=3000))
+        found = model(quick(), parallel=sn.Islands(4, client=client), budget=sn.Budget(max_evaluations=3000))
         found.fit(X, HARD, callback=kill_once)
     assert killed
     assert found.counts_["islands"] == 4
@@ -190,10 +201,10 @@ def test_a_cluster_that_is_closed_during_a_fit_costs_its_islands_and_not_the_sea
                 (client if what == "client" else cluster).close()
             return False
 
-        found = model(quick(), client=client, budget=sn.Budget(max_evaluations=2400))
+        found = model(quick(), parallel=sn.Islands(client=client), budget=sn.Budget(max_evaluations=2400))
         found.fit(X, HARD, callback=close_once)
         with pytest.raises(ParameterError, match="'client' must be connected to its cluster. Got one that is clos"):
-            model(quick(), client=client).fit(X, HARD)
+            model(quick(), parallel=sn.Islands(client=client)).fit(X, HARD)
     assert closed == [what]
     assert found.n_evaluations_ >= 1200 and found.score(X, HARD) > 0.9
 
@@ -201,9 +212,7 @@ def test_a_cluster_that_is_closed_during_a_fit_costs_its_islands_and_not_the_sea
 def test_a_client_that_is_none_is_refused() -> None:
     pytest.importorskip("distributed", reason="needs the extra 'dask'")
     with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
-        model(quick(), client="tcp://127.0.0.1:8786", islands=2).fit(X, HARD)
-    with pytest.raises(ParameterError, match="'client' must be a dask.distributed.Client"):
-        model(quick(), client="tcp://127.0.0.1:8786").fit(X, HARD)
+        sn.Islands(2, client="tcp://127.0.0.1:8786")
 
 
 class Failing(Genetic):
@@ -217,6 +226,8 @@ class Failing(Genetic):
 
 def test_an_island_that_fails_every_time_is_given_up_and_the_reason_is_told() -> None:
     with pytest.warns(UserWarning, match=r"died 4 times and was given up.*RuntimeError: no luck today"):
-        found = model(Failing(structural=False), islands=2, budget=sn.Budget(max_evaluations=900)).fit(X, HARD)
+        found = model(Failing(structural=False), parallel=sn.Islands(2), budget=sn.Budget(max_evaluations=900)).fit(
+            X, HARD
+        )
     assert found.n_evaluations_ == 450
     assert found.score(X, HARD) > 0.3

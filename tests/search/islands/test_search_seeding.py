@@ -13,6 +13,7 @@ from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import MissingExtraError, ParameterError
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.contract.engine import Candidate, Deadline, Engine, Problem, SobolevGuidance, State
+from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.islands.seeding import BUDGET_SHARE, N_SEEDS, PATIENCE, Seeder, seeding_engine
 from sobolev_novelty.search.loop.front import ParetoFront
 from sobolev_novelty.search.loop.loop import N_CONTENDERS, N_LEADERS, Budget, SearchProgress, run
@@ -69,13 +70,13 @@ def test_ctrl_c_while_the_other_engine_works_ends_the_search() -> None:
 
 
 def test_a_law_that_is_found_at_once_costs_no_guesses() -> None:
-    model = SymbolicRegressor("genetic", guesses="mcts", random_state=0, verbose=False).fit(X.T, 2.0 * X[0] * X[1])
+    model = SymbolicRegressor("genetic", guesses="mcts", random_state=0).fit(X.T, 2.0 * X[0] * X[1])
     assert model.stop_reason_ == "The fit is exact up to rounding. 'mcts' was not asked for guesses."
 
 
 def test_islands_are_given_guesses_too() -> None:
     model = SymbolicRegressor(
-        "genetic", guesses="mcts", budget=Budget(max_evaluations=600), random_state=0, n_jobs=2, verbose=False
+        "genetic", guesses="mcts", budget=Budget(max_evaluations=600), random_state=0, parallel=Islands(2)
     ).fit(X.T, PROBLEM.y + np.random.default_rng(1).normal(0.0, 0.1, len(PROBLEM.y)))
     assert "Guesses from 'mcts': " in model.stop_reason_
     assert model.n_evaluations_ <= 600
@@ -92,9 +93,9 @@ def test_the_leaders_of_a_result_are_its_best_fits() -> None:
 
 
 def test_the_result_tells_what_seeding_took() -> None:
-    model = SymbolicRegressor(
-        "genetic", guesses="mcts", budget=Budget(max_evaluations=400), random_state=0, verbose=False
-    ).fit(X.T, PROBLEM.y + np.random.default_rng(1).normal(0.0, 0.1, len(PROBLEM.y)))
+    model = SymbolicRegressor("genetic", guesses="mcts", budget=Budget(max_evaluations=400), random_state=0).fit(
+        X.T, PROBLEM.y + np.random.default_rng(1).normal(0.0, 0.1, len(PROBLEM.y))
+    )
     assert model.n_evaluations_ <= 400
     assert "Guesses from 'mcts': " in model.stop_reason_
 

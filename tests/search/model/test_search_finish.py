@@ -52,7 +52,7 @@ def test_a_fit_keeps_to_its_time_whatever_the_table(n_rows: int, n_columns: int)
     seconds = []
     for _ in range(3):  # another process may take the machine for a moment
         begin = time.perf_counter()
-        model = SymbolicRegressor(timeout=2.0, random_state=0, verbose=False).fit(X, y)
+        model = SymbolicRegressor(budget=2.0, random_state=0).fit(X, y)
         seconds.append(time.perf_counter() - begin)
         if seconds[-1] <= 2.3:
             break
@@ -79,34 +79,31 @@ def test_no_equation_is_larger_than_was_asked_for(limit: int) -> None:
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 25)) * np.geomspace(1e-6, 1e7, 25) + np.linspace(0.0, 4e5, 25)
     y = X @ (1.0 / X.std(axis=0)) + rng.normal(size=150)
-    model = SymbolicRegressor(
-        max_complexity=limit, budget=Budget(max_evaluations=1500), random_state=0, verbose=False
-    ).fit(X, y)
+    model = SymbolicRegressor(budget=Budget(max_evaluations=1500), random_state=0)
+    model.set_params(constraints__max_complexity=limit).fit(X, y)
     assert max(e.complexity for e in model.equations_["expression"]) <= limit
     assert model.equations_["complexity"].tolist() == [e.complexity for e in model.equations_["expression"]]
 
 
 def test_a_warm_start_with_a_seed_goes_on_instead_of_repeating_itself() -> None:
     X, y = noisy(100, 1 + 2)
-    model = SymbolicRegressor(
-        CountingEngine(), warm_start=True, budget=Budget(max_evaluations=6), random_state=0, verbose=False
-    )
-    model.fit(X, y)
+    model = SymbolicRegressor(CountingEngine(), budget=Budget(max_evaluations=6), random_state=0)
+    model.fit(X, y, warm_start=True)
     first = model._memory_.state.n_rounds
-    model.fit(X, y)
+    model.fit(X, y, warm_start=True)
     assert model._memory_.state.n_rounds > first
-    model.fit(X, 2.0 * y)  # other data: another search
+    model.fit(X, 2.0 * y, warm_start=True)  # other data: another search
     assert model._memory_.state.n_rounds <= first
-    cold = SymbolicRegressor(CountingEngine(), budget=Budget(max_evaluations=6), random_state=0, verbose=False)
+    cold = SymbolicRegressor(CountingEngine(), budget=Budget(max_evaluations=6), random_state=0)
     assert cold.fit(X, y)._memory_ is None
 
 
 def test_a_warm_start_of_the_genetic_engine_evolves_on() -> None:
     X, y = noisy(100, 3)
-    model = SymbolicRegressor(warm_start=True, budget=Budget(max_evaluations=400), random_state=0, verbose=False)
-    generation = model.fit(X, y)._memory_.state.generation
+    model = SymbolicRegressor(budget=Budget(max_evaluations=400), random_state=0)
+    generation = model.fit(X, y, warm_start=True)._memory_.state.generation
     error = model.equations_["loss"].min()
-    model.fit(X, y)
+    model.fit(X, y, warm_start=True)
     assert model._memory_.state.generation > generation
     assert model.equations_["loss"].min() <= error
 

@@ -17,9 +17,11 @@ from sobolev_novelty.engines.mcts import MCTS
 from sobolev_novelty.errors import DataError, ParameterError, SobolevError
 from sobolev_novelty.search.contract.engine import Candidate, Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.contract.registry import ENGINES, register_engine
+from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 from sobolev_novelty.search.model.storage import StoredEngine
+from sobolev_novelty.search.problem.constraints import Constraints, Units
 
 X = pd.DataFrame(np.random.default_rng(0).uniform(1.0, 3.0, (60, 2)), columns=["mass", "speed"])
 Y = 0.5 * X["mass"].to_numpy() * X["speed"].to_numpy() ** 2
@@ -95,13 +97,11 @@ def test_every_argument_of_the_constructor_comes_back(tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "novelty": SobolevGuidance(tau=0.5),
         "budget": Budget(max_evaluations=50, seconds=20.0, stop_when_exact=False),
-        "timeout": 30.0,
         "operators": ("add", "mul", "square"),
-        "max_complexity": 20,
-        "warm_start": True,
-        "n_jobs": 2,
+        "constraints": Constraints(max_complexity=20, nesting={"sin": {"sin": 0}}),
+        "units": Units({"mass": "kg"}),
+        "parallel": Islands(1),
         "random_state": 7,
-        "verbose": False,
     }
     saved(tmp_path / "model.json", **options)
     loaded = SymbolicRegressor.load(tmp_path / "model.json").get_params(deep=False)
@@ -207,11 +207,11 @@ def test_files_of_version_1_still_load(tmp_path: Path) -> None:
     assert loaded.fit(X, Y).score(X, Y) > 0.99
 
 
-@pytest.mark.parametrize("version", [0, 5, None, "2"])
+@pytest.mark.parametrize("version", [0, 6, None, "2"])
 def test_files_of_another_version_are_refused_with_what_was_found(tmp_path: Path, version: object) -> None:
     path = tmp_path / "model.json"
     path.write_text(json.dumps(VERSION_1 | {"version": version}))
-    with pytest.raises(DataError, match=rf"version 1 to 4.* Got .*version {version!r}"):
+    with pytest.raises(DataError, match=rf"version 1 to 5.* Got .*version {version!r}"):
         SymbolicRegressor.load(path)
 
 

@@ -14,7 +14,7 @@ def test_a_report_after_a_fit_says_of_how_many_rows_it_is(n: int, n_different: i
     rng = np.random.default_rng(0)
     X = np.resize(rng.uniform(1.0, 3.0, (n_different, 2)), (n, 2))
     y = 2.0 * X[:, 0] / X[:, 1]
-    model = SymbolicRegressor(budget=Budget(max_evaluations=300), random_state=0, verbose=False).fit(X, y)
+    model = SymbolicRegressor(budget=Budget(max_evaluations=300), random_state=0).fit(X, y)
     report = model.novelty_report()
     seen = f"{min(n_different, 2000):,}"
     expected = "All 200 rows were used." if n == 200 else f"{seen} of {n:,} rows were used: those of the search"

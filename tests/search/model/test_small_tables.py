@@ -15,7 +15,7 @@ YEARS = [0.2408, 0.6152, 1.0, 1.881, 11.86, 29.45, 84.02, 164.8]
 
 
 def fitted(X: object, y: object, *, seed: int = 0, n: int = 1500) -> SymbolicRegressor:
-    return SymbolicRegressor(budget=Budget(max_evaluations=n), random_state=seed, verbose=False).fit(X, y)
+    return SymbolicRegressor(budget=Budget(max_evaluations=n), random_state=seed).fit(X, y)
 
 
 @pytest.mark.parametrize(("metres", "seconds"), [(1.0, 1.0), (1.496e11, 3.156e7)])

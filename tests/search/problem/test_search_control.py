@@ -6,6 +6,7 @@ import csv
 import logging
 import math
 import time
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,11 @@ ENGINES = ("genetic", "mcts")
 def fitted(
     y: np.ndarray, engine: str = "genetic", n: int = 600, table: Any = X, **options: Any
 ) -> sn.SymbolicRegressor:
+    """A fit; limits on equations are given side by side with the other arguments."""
+    names = [field.name for field in fields(sn.Constraints)]
+    options["constraints"] = sn.Constraints(**{name: options.pop(name) for name in names if name in options})
     budget = sn.Budget(max_evaluations=n)
-    return sn.SymbolicRegressor(engine, budget=budget, random_state=0, verbose=False, **options).fit(table, y)
+    return sn.SymbolicRegressor(engine, budget=budget, random_state=0, **options).fit(table, y)
 
 
 def nested(expression: Expression, outer: str, inner: str) -> bool:
@@ -77,7 +81,7 @@ def test_nothing_that_comes_back_is_deeper_than_allowed(engine: str, scale: floa
 
 
 def test_nesting_counts_the_operators_on_one_path() -> None:
-    control = Control.of((), nesting={"cos": {"cos": 2}})
+    control = Control.of((), sn.Constraints(nesting={"cos": {"cos": 2}}))
     assert control.shaped(parse("cos(cos(cos(x)))")) is not None
     assert control.shaped(parse("cos(cos(x) + cos(x) + cos(x) + cos(x))")) is not None
     assert control.shaped(parse("1 + cos(2*cos(3*cos(4*cos(x))))")) is None
@@ -176,7 +180,7 @@ def test_refined_constants_are_never_worse_and_near_the_best() -> None:
 
 
 def test_a_loss_of_ones_own_needs_one_island() -> None:
-    model = sn.SymbolicRegressor(loss=lambda y, p: (y - p) ** 2, islands=2)
+    model = sn.SymbolicRegressor(loss=lambda y, p: (y - p) ** 2, parallel=sn.Islands(2))
     with pytest.raises(sn.ParameterError, match="'loss' is a function of this process"):
         model.fit(X, WAVY)
 
@@ -199,7 +203,7 @@ def test_equations_rise_and_fall_as_they_must(engine: str) -> None:
 
 
 def test_a_pole_between_the_rows_is_not_monotone() -> None:
-    control = Control.of(("x0",), monotone={"x0": "decreasing"})
+    control = Control.of(("x0",), sn.Constraints(monotone={"x0": "decreasing"}))
     x = np.array([[-2.0, -1.5, 1.5, 2.0]])
     assert not control.is_monotone(parse("1/x0"), Sample(x, ("x0",)))
     assert control.is_monotone(parse("1/x0"), Sample(x + 4.0, ("x0",)))
@@ -216,7 +220,7 @@ def test_a_loss_that_writes_to_its_arguments_changes_nothing() -> None:
 
     y = np.ascontiguousarray(2.0 * X[:, 0] ** 2 + X[:, 1])
     before = X.copy(), y.copy()
-    options = {"budget": sn.Budget(max_evaluations=300), "random_state": 0, "verbose": False}
+    options = {"budget": sn.Budget(max_evaluations=300), "random_state": 0}
     found = [sn.SymbolicRegressor(loss=loss, **options).fit(X, y).expression_ for loss in (careless, careful)]
     assert found[0] == found[1]
     np.testing.assert_array_equal(X, before[0])
@@ -320,9 +324,10 @@ def test_errors_name_the_argument_the_value_and_the_remedy(options: dict[str, An
 def test_settings_survive_cloning_and_a_file(tmp_path: Path) -> None:
     options: dict[str, Any] = {
         "operator_costs": {"sin": 3}, "nesting": {"exp": {"exp": 0}}, "max_depth": 8,
-        "monotone": {"x0": "increasing"}, "loss": "huber", "template": "f(x0) + g(x1)",
+        "monotone": {"x0": "increasing"}, "template": "f(x0) + g(x1)",
     }  # fmt: skip
-    model = fitted(X[:, 0] + 0.3 * X[:, 1] ** 2, n=300, **options)
+    model = fitted(X[:, 0] + 0.3 * X[:, 1] ** 2, n=300, loss="huber", **options)
+    options = {"constraints": sn.Constraints(**options), "loss": "huber"}
     assert {name: clone(model).get_params()[name] for name in options} == options
     model.save(tmp_path / "model.json")
     loaded = sn.SymbolicRegressor.load(tmp_path / "model.json")
@@ -344,14 +349,15 @@ def test_a_callback_writes_a_log(tmp_path: Path, caplog: pytest.LogCaptureFixtur
 
         with caplog.at_level(logging.INFO, logger="search"):
             budget = sn.Budget(max_evaluations=300)
-            sn.SymbolicRegressor(budget=budget, random_state=0, verbose=False).fit(X, WAVY, callback=note)
+            sn.SymbolicRegressor(budget=budget, random_state=0).fit(X, WAVY, callback=note)
     rows = list(csv.reader((tmp_path / "log.csv").read_text().splitlines()))
     assert len(rows) == len(caplog.records) > 0
     assert all(math.isfinite(float(row[1])) for row in rows)
 
 
 def test_several_targets_go_through_scikit_learn() -> None:
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, nesting={"sin": {"sin": 0}})
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0)
+    model.set_params(constraints__nesting={"sin": {"sin": 0}})
     several = MultiOutputRegressor(model).fit(X, np.column_stack([X[:, 0] ** 2, 3.0 * X[:, 1]]))
     assert [str(m.expression_) for m in several.estimators_] == ["square(x0)", "3*x1"]
 
@@ -360,10 +366,7 @@ def test_a_dear_operator_does_not_bring_in_one_that_is_not_allowed():
     x = np.random.default_rng(0).uniform(0.5, 3.0, (200, 2))
     operators = ["add", "mul", "sin", "cos"]
     model = sn.SymbolicRegressor(
-        operators=operators,
-        operator_costs={"sin": 10},
-        budget=sn.Budget(max_evaluations=600),
-        random_state=0,
-        verbose=False,
-    ).fit(x, np.sin(x[:, 0]))
+        operators=operators, constraints=sn.Constraints(operator_costs={"sin": 10}),
+        budget=sn.Budget(max_evaluations=600), random_state=0,
+    ).fit(x, np.sin(x[:, 0]))  # fmt: skip
     assert {token.name for token in model.expression_.tokens if isinstance(token, Operator)} <= set(operators)

@@ -13,6 +13,7 @@ from sobolev_novelty.lab.bench.problems.tasks import task_units, whitebox_task, 
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.problem.constraints import Constraints, Units
 from sobolev_novelty.search.problem.dimensions import Dimensions
 from sobolev_novelty.search.problem.natural_units import NaturalUnits, natural_units
 
@@ -29,8 +30,7 @@ def relativistic(n: int = 400, noise: float = 0.0) -> tuple[pd.DataFrame, np.nda
 
 
 def chosen(X: pd.DataFrame, y: np.ndarray, target: str = "J", *, is_free: bool = False) -> NaturalUnits | None:
-    dimensions = Dimensions.of({name: UNITS[name] for name in X}, target, tuple(X), is_free=is_free)
-    assert dimensions is not None
+    dimensions = Dimensions.of(Units({name: UNITS[name] for name in X}, target, is_free), tuple(X))
     return natural_units(dimensions, Rows.of(X.to_numpy(), y, None, tuple(X)))
 
 
@@ -39,8 +39,7 @@ def test_a_law_goes_there_and_back(name: str) -> None:
     task, units = whitebox_task(name), task_units(name)
     X, y = task.sample(50, np.random.default_rng(0))
     names = tuple(units["units"])
-    dimensions = Dimensions.of(units["units"], units["y_units"], names, is_free=False)
-    assert dimensions is not None
+    dimensions = Dimensions.of(Units(units["units"], units["y_units"], constants=False), names)
     natural = natural_units(dimensions, Rows.of(X, y, None, names))
     if natural is None:
         return
@@ -57,8 +56,7 @@ def test_most_of_feynmans_laws_lose_inputs() -> None:
     for name in FEYNMAN:
         task, units = whitebox_task(name), task_units(name)
         X, y = task.sample(20, np.random.default_rng(0))
-        dimensions = Dimensions.of(units["units"], units["y_units"], tuple(units["units"]), is_free=False)
-        assert dimensions is not None
+        dimensions = Dimensions.of(Units(units["units"], units["y_units"], constants=False), tuple(units["units"]))
         natural = natural_units(dimensions, Rows.of(X, y, None, tuple(units["units"])))
         lost.append(0 if natural is None else len(natural.ones))
     assert np.mean(np.array(lost) > 0) > 0.7
@@ -105,14 +103,14 @@ def test_nothing_is_left_of_a_power_law() -> None:
 
 def test_a_search_with_units_gives_equations_that_make_sense_in_the_users_names() -> None:
     X, y = relativistic(noise=0.01)
-    options = {"units": UNITS, "y_units": "J", "constant_units": False, "random_state": 0, "verbose": False}
-    options |= {"budget": Budget(max_evaluations=400)}
+    units = Units(UNITS, "J", constants=False)
+    options = {"units": units, "random_state": 0, "budget": Budget(max_evaluations=400)}
     model = SymbolicRegressor(**options).fit(X, y)
-    dimensions = Dimensions.of(UNITS, "J", tuple(UNITS), is_free=False)
-    assert dimensions is not None
+    dimensions = Dimensions.of(units, tuple(UNITS))
     assert all(dimensions.allows(e) for e in model.equations_["expression"] if e.variables)
     assert set(model.expression_.variables) == {"m", "v", "c"}
     assert model.score(X, y) > 0.999
     # Limits hold for the user's own forms.
-    again = SymbolicRegressor(guesses=[model.expression_], nesting={"sin": {"sin": 0}}, **options).fit(X, y)
+    limits = Constraints(nesting={"sin": {"sin": 0}})
+    again = SymbolicRegressor(guesses=[model.expression_], constraints=limits, **options).fit(X, y)
     assert all(dimensions.allows(e) for e in again.equations_["expression"] if e.variables)

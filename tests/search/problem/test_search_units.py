@@ -56,7 +56,7 @@ def test_the_two_ways_are_inverse(expression: Expression, unit: tuple[float, flo
 def test_laws_in_awkward_units_are_found_and_written_in_them(tmp_path) -> None:
     X = pd.DataFrame({"pressure": PASCAL, "year": YEAR, "width": METRE})
     y = 3.0 * np.exp(-PASCAL / 2e5) + 1.0
-    model = SymbolicRegressor(budget=Budget(max_evaluations=3000), random_state=0, verbose=False)
+    model = SymbolicRegressor(budget=Budget(max_evaluations=3000), random_state=0)
     path = tmp_path / "run.json"
     model.fit(X, y, checkpoint=path)
     assert model.expression_.variables == ("pressure",)
@@ -64,15 +64,13 @@ def test_laws_in_awkward_units_are_found_and_written_in_them(tmp_path) -> None:
     kept = [parse(text) for text in json.loads(path.read_text())["equations"]]  # in the user's units, not yet spelled
     assert any(np.allclose(evaluate(e, X), y, rtol=1e-9, atol=0.0) for e in kept)
     assert model.novelty_report(X).nu.min() > 0.0
-    line = SymbolicRegressor(budget=Budget(max_evaluations=800), random_state=0, verbose=False).fit(X, 2.0 * YEAR + 7.0)
+    line = SymbolicRegressor(budget=Budget(max_evaluations=800), random_state=0).fit(X, 2.0 * YEAR + 7.0)
     assert str(line.expression_) == "2*year + 7"
 
 
 def test_guesses_are_in_the_users_units() -> None:
     y = 5.0 * np.sqrt(PASCAL) + YEAR
-    model = SymbolicRegressor(
-        guesses=["sqrt(x0) + x1"], budget=Budget(max_evaluations=2), random_state=0, verbose=False
-    )
+    model = SymbolicRegressor(guesses=["sqrt(x0) + x1"], budget=Budget(max_evaluations=2), random_state=0)
     X = np.column_stack([PASCAL, YEAR])
     np.testing.assert_allclose(model.fit(X, y).predict(X), y, rtol=1e-9)
 
@@ -80,7 +78,7 @@ def test_guesses_are_in_the_users_units() -> None:
 @pytest.mark.parametrize("scale", [1e-320, 1e-200, 1e-60, 1e60])
 def test_columns_of_any_size_give_an_equation(scale: float) -> None:
     X = RNG.uniform(1.0, 9.0, (40, 1)) * scale
-    model = SymbolicRegressor(budget=Budget(max_evaluations=200), random_state=0, verbose=False).fit(X, np.arange(40.0))
+    model = SymbolicRegressor(budget=Budget(max_evaluations=200), random_state=0).fit(X, np.arange(40.0))
     assert np.isfinite(model.expression_.constants).all()
 
 

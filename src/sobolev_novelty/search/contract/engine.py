@@ -437,14 +437,11 @@ class Engine(Options, ABC, Generic[S]):
         Of the class. True leaves candidates as the one fit of each left them: the loop drops no vanishing terms, snaps
         no numbers, polishes nothing and does not try an exact fit with an operator less, and the end of a fit neither
         simplifies nor respells, and chooses by rank alone. For backbones whose own strength is to be measured.
-    has_islands : bool
-        Of the class. True if several searches side by side do better than one with more threads.
     asks_in_words : bool
         Of the class. True for an engine that shows the user's columns to somebody: they stay as they are.
     """
 
     as_found: ClassVar[bool] = False
-    has_islands: ClassVar[bool] = False
     asks_in_words: ClassVar[bool] = False
     #: Which term guidance tries to do without, and which children it prefers, where it does not say so itself.
     default_deletes: ClassVar[str] = "D.2"

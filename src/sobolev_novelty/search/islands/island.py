@@ -51,7 +51,7 @@ class ProcessLink:
         except (pickle.PicklingError, AttributeError, TypeError) as error:
             raise ParameterError(
                 f"'engine' cannot be sent to another process ({error}), so there can be one island only. "
-                "Give islands=1, or define the engine in a module that can be imported."
+                "Give a number of cores as 'parallel', or define the engine in a module that can be imported."
             ) from error
         environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
         environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)

@@ -86,19 +86,6 @@ class Budget:
             raise ParameterError("A budget needs 'max_evaluations' or 'seconds'. Got neither.")
 
 
-def within(timeout: float | None, budget: Budget | None, default: Budget) -> Budget:
-    """The budget that holds beside a time limit: alone the limit is all of it, with another the shorter time holds."""
-    if not (budget is None or isinstance(budget, Budget)):
-        raise ParameterError(f"'budget' must be a Budget, such as Budget(max_evaluations=5000). Got {budget!r}.")
-    if timeout is None:
-        return default if budget is None else budget
-    if not timeout > 0.0:
-        raise ParameterError(f"'timeout' must be a positive number of seconds, or None. Got {timeout!r}.")
-    if budget is None:
-        return Budget(seconds=float(timeout))
-    return replace(budget, seconds=timeout if budget.seconds is None else min(timeout, budget.seconds))
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchProgress:
     """What callbacks are told after each round; also a Progress, in evaluations."""

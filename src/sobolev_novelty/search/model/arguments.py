@@ -6,11 +6,12 @@ Constructors of estimators only store; :func:`check_arguments` is the one call a
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from sobolev_novelty.core.parameters import (
     CORES,
-    COUNT,
     DIGITS,
     FLAG,
     FUNCTION,
@@ -18,33 +19,24 @@ from sobolev_novelty.core.parameters import (
     NOTHING,
     PATH,
     SECONDS,
-    TEXT,
     UNITS,
     WORD,
+    WORDS,
     Kind,
+    check,
     check_stored,
     instance,
     list_of,
     one_of,
     read,
-    whole,
 )
 from sobolev_novelty.price.noise import KINDS
 from sobolev_novelty.search.choose.choice import RULES
 from sobolev_novelty.search.contract.engine import Engine, GuessSource, SobolevGuidance
-from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.islands.cores import Islands
+from sobolev_novelty.search.loop.loop import Budget, Callback
 from sobolev_novelty.search.model.storage import StoredEngine
-
-CLIENT = Kind(
-    "a dask.distributed.Client",
-    lambda v: not isinstance(v, type) and callable(getattr(v, "scheduler_info", None)),
-)
-
-
-def dictionary(example: str) -> Kind:
-    """A dictionary; what is in it is read by ``search.control``, which names the entry."""
-    return Kind(f"a dictionary such as {example}", lambda v: isinstance(v, Mapping))
-
+from sobolev_novelty.search.problem.constraints import Constraints, Units
 
 GUESSES = (
     instance("a list of equations", list, tuple)
@@ -56,33 +48,26 @@ GUESSES = (
 REGRESSOR = {
     "engine": WORD | instance("an Engine such as MCTS()", Engine, StoredEngine),
     "novelty": FLAG | instance("a SobolevGuidance", SobolevGuidance),
-    "budget": instance("a Budget, such as Budget(max_evaluations=5000)", Budget) | NOTHING,
-    "timeout": SECONDS | NOTHING,
+    "budget": instance("a Budget, such as Budget(max_evaluations=5000)", Budget) | SECONDS | NOTHING,
     "operators": list_of(WORD, "a list of names of operators, such as ['add', 'mul', 'sin']", at_least=1) | NOTHING,
-    "max_complexity": COUNT | NOTHING,
-    "operator_costs": dictionary("{'sin': 3}") | NOTHING,
-    "nesting": dictionary("{'sin': {'cos': 0}}") | NOTHING,
-    "max_depth": COUNT | NOTHING,
-    "monotone": dictionary("{'x0': 'increasing'}") | NOTHING,
+    "constraints": instance("Constraints, such as Constraints(max_complexity=20)", Constraints) | NOTHING,
     "loss": Kind("'squared', 'absolute' or 'huber'", WORD.holds) | FUNCTION,
-    "template": Kind("text of at most 2,000 characters", lambda v: WORD.holds(v) and len(v) <= 2000) | NOTHING,
     "guesses": GUESSES | NOTHING,
     "select": one_of(*RULES) | FUNCTION,
-    "units": UNITS | NOTHING,
-    "y_units": TEXT | NOTHING,
-    "constant_units": FLAG,
-    "warm_start": FLAG,
-    "n_jobs": CORES | NOTHING,
-    "islands": whole(1, 2**20) | NOTHING,
-    "client": CLIENT | NOTHING,
-    "verbose": FLAG | NOTHING,
     "noise": one_of(*KINDS),
-    "x_sigma": read("a number of at least 0 per input: the standard deviation of its errors"),
+    "units": UNITS | instance("Units, such as Units({'v': 'm/s'}, target='J')", Units) | NOTHING,
+    "parallel": CORES | instance("Islands, such as Islands(4)", Islands) | NOTHING,
 }
 
 #: The same of its methods.
 METHODS: dict[str, dict[str, Kind]] = {
-    "fit": {"checkpoint": PATH | NOTHING, "callback": FUNCTION | NOTHING},
+    "fit": {
+        "x_sigma": read("a number of at least 0 per input: the standard deviation of its errors"),
+        "warm_start": FLAG,
+        "checkpoint": PATH | NOTHING,
+        "callback": FUNCTION | NOTHING,
+        "verbose": FLAG | NOTHING,
+    },
     "predict": {},
     "score": {},
     "latex": {"precision": DIGITS | NOTHING},
@@ -96,6 +81,26 @@ METHODS: dict[str, dict[str, Kind]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What one call of ``fit`` was given beside the table."""
+
+    sample_weight: Any = None
+    sigma: Any = None
+    x_sigma: Any = None
+    warm_start: bool = False
+    checkpoint: str | Path | None = None
+    callback: Callback | None = None
+    verbose: bool | None = None
+
+    def after(self, said: Mapping[str, Any]) -> Asked:
+        """With what a constructor was given for every call, as in earlier versions, where this call says nothing."""
+        here = {name: said[name] for name in said if getattr(self, name) is None or getattr(self, name) is False}
+        for name, value in here.items():
+            check(name, value, {**WORDS, **METHODS["fit"]}[name])
+        return replace(self, **here)
+
+
 def check_arguments(regressor: Any) -> None:
     """Refuse arguments of a regressor, and of the engine it was given, that are not of their kinds."""
     check_stored(regressor)
@@ -103,4 +108,4 @@ def check_arguments(regressor: Any) -> None:
         check_stored(regressor.engine)
 
 
-__all__ = ["METHODS", "REGRESSOR", "check_arguments"]
+__all__ = ["METHODS", "REGRESSOR", "Asked", "check_arguments"]

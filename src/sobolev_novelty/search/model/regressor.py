@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
@@ -35,10 +35,10 @@ from sobolev_novelty.search.contract.engine import (
     UserTerms,
 )
 from sobolev_novelty.search.contract.registry import engine_named, template_engine
-from sobolev_novelty.search.islands.cores import Cores
+from sobolev_novelty.search.islands.cores import Cores, Islands
 from sobolev_novelty.search.islands.seeding import Seeder, seeding_engine
-from sobolev_novelty.search.loop.loop import Budget, Callback, SearchResult, within
-from sobolev_novelty.search.model.arguments import METHODS, REGRESSOR, check_arguments
+from sobolev_novelty.search.loop.loop import Budget, Callback, SearchResult
+from sobolev_novelty.search.model.arguments import METHODS, REGRESSOR, Asked, check_arguments
 from sobolev_novelty.search.model.checkpoint import Checkpoint
 from sobolev_novelty.search.model.display import in_users_terms, live_display
 from sobolev_novelty.search.model.finish import Clock, Memory, TrainingTable, load_tables, shown_equations
@@ -51,10 +51,12 @@ from sobolev_novelty.search.model.preparation import (
 )
 from sobolev_novelty.search.model.printing import described
 from sobolev_novelty.search.model.reading import validated, validated_rows
+from sobolev_novelty.search.model.settings import DEFAULT_BUDGET, Settings, as_budget, as_units, with_earlier_names
 from sobolev_novelty.search.model.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
 from sobolev_novelty.search.model.verdicts import term_verdicts
 from sobolev_novelty.search.problem.alike_inputs import alike_inputs
-from sobolev_novelty.search.problem.control import ARGUMENTS, Control, islands_for
+from sobolev_novelty.search.problem.constraints import Constraints, Units
+from sobolev_novelty.search.problem.control import Control
 from sobolev_novelty.search.problem.dimensions import Dimensions
 from sobolev_novelty.search.problem.loss import LossFunction
 from sobolev_novelty.search.problem.outside import warn_outside
@@ -65,12 +67,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
 DEFAULT_MAX_COMPLEXITY = 60
 
 
 @declared(METHODS, **REGRESSOR)
-class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class SymbolicRegressor(RegressorMixin, Settings):  # type: ignore[misc]
     """Find an equation for data, preferring terms that the others cannot imitate.
 
     Parameters
@@ -80,29 +81,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         engine are arguments of its class: ``engine=MCTS(exploration=0.5)``.
     novelty : bool or SobolevGuidance
         Whether the engine gets the Sobolev signal. Everything else (budget, seeds, fitting, score) is the same without.
-    budget : Budget, optional
-        When to stop; by default 20 000 evaluations or 60 seconds, whichever comes first.
-    timeout : float, optional
-        Seconds after which the best so far is returned. Alone it is the whole budget; beside ``budget`` the shorter
-        time holds.
+    budget : Budget or float, optional
+        When to stop, or after how many seconds; by default after 20 000 evaluations or 60 seconds, whichever is first.
     operators : sequence of str, optional
         What equations may be made of; by default the usual ones.
-    max_complexity : int, optional
-        Nodes of the largest equation kept, or what they cost; 60 by default.
-    operator_costs : mapping of str to int, optional
-        Complexity of an operator, ``{"sin": 3}``; 1 for the others, for variables and constants (docs/control.md, which
-        has the next five too).
-    nesting : mapping, optional
-        ``{"sin": {"sin": 0, "cos": 0}}``: how many of the inner operators may lie on one path inside the outer one.
-    max_depth : int, optional
-        Nodes from the root of the largest equation to its deepest leaf.
-    monotone : mapping of str to {"increasing", "decreasing"}, optional
-        How equations must go with an input within the range of the data.
+    constraints : Constraints, optional
+        Which equations are allowed and what their operators cost: largest complexity and depth, nesting, directions, a
+        template (docs/control.md).
     loss : {"squared", "absolute", "huber"} or callable
         What is minimised; a callable ``loss(y, prediction)`` returns one value per row, or their mean.
-    template : str, optional
-        ``"a*f(x) + g(y)"``: the shape of the equation, with unknown functions of the inputs named; other names are
-        constants. The search is then one for these functions, whatever the engine.
     guesses : sequence of str, Expression or SymPy expression, str, or GuessSource, optional
         Your own starting points; their constants are fitted. Or the name of an engine, such as ``"transformer"``, whose
         best fits join a search that has found no exact one in its first fifth; they take another fifth at most. Or a
@@ -115,31 +102,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         the index of a row.
     noise : {"auto", "constant", "relative", "counts", "power"}
         How the noise of the target goes with its value: not at all, as the value, as its root, or as a power that is
-        found. ``auto`` takes the kind under which the rows cost least.
-    sigma : float or array of shape (n_samples,), optional
-        Standard deviation of the noise of each row, where you know it.
-    x_sigma : float or array of shape (n_features,), optional
-        Standard deviations of the errors of the inputs, beside ``sigma``.
-    units : mapping of str to str, optional
-        Physical units of the columns, ``{"m": "kg", "v": "m/s"}``; a column that is missing is a pure number. Equations
-        whose units make no sense, such as ``exp(m)``, are not tried.
-    y_units : str, optional
-        Unit of the target.
-    constant_units : bool
-        Whether constants may carry units; otherwise every term must have the unit of the target by itself.
-    warm_start : bool
-        Whether a further ``fit`` starts from the equations of the one before.
-    n_jobs : int, optional
-        Cores; -1 for all. The engines ``genetic`` and ``mcts`` search on as many islands, processes that tell each
-        other what they found; the others use threads, and so does everything with ``islands=1``.
-    islands : int, optional
-        Searches side by side, if not as many as ``n_jobs``. With a budget in evaluations the same seed gives the same
-        result for the same number of islands, whatever the number of threads.
-    client : dask.distributed.Client, optional
-        The islands run on its cluster, by default as many as it has workers. One stays in this process.
+        found. ``auto`` takes the kind under which the rows cost least. Known noise is ``sigma`` of :meth:`fit`.
+    units : Units or mapping of str to str, optional
+        Physical units of the columns, ``{"m": "kg", "v": "m/s"}``, and of the target under its own name (``"y"`` where
+        it has none). A column that is missing is a pure number. Equations whose units make no sense, such as
+        ``exp(m)``, are not tried.
+    parallel : int or Islands, optional
+        Cores, -1 for all: threads, which do not change the result. Or ``Islands(4)``: four searches in processes of
+        their own that tell each other what they found. Another number of islands gives another result.
     random_state : int, RandomState or None
-    verbose : bool, optional
-        Whether to show progress; by default on a terminal and in a notebook.
 
     Attributes
     ----------
@@ -176,62 +147,35 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     2.5*(x0/x1)
     """
 
+    @with_earlier_names
     def __init__(
         self,
         engine: str | Engine[Any] = "genetic",
         *,
         novelty: bool | SobolevGuidance = True,
-        budget: Budget | None = None,
-        timeout: float | None = None,
+        budget: Budget | float | None = None,
         operators: Sequence[str] | None = None,
-        max_complexity: int | None = None,
-        operator_costs: Mapping[str, int] | None = None,
-        nesting: Mapping[str, Mapping[str, int]] | None = None,
-        max_depth: int | None = None,
-        monotone: Mapping[str, str] | None = None,
+        constraints: Constraints | None = None,
         loss: str | LossFunction = "squared",
-        template: str | None = None,
         guesses: Sequence[Any] | str | GuessSource | None = None,
         select: str | Rule = "price",
         noise: str = "auto",
-        sigma: Any = None,
-        x_sigma: Any = None,
-        units: Mapping[str, str] | None = None,
-        y_units: str | None = None,
-        constant_units: bool = True,
-        warm_start: bool = False,
-        n_jobs: int | None = 1,
-        islands: int | None = None,
-        client: Any = None,
+        units: Units | Mapping[str, str] | None = None,
+        parallel: int | Islands | None = 1,
         random_state: Any = None,
-        verbose: bool | None = None,
     ) -> None:
         self.engine = engine
         self.novelty = novelty
         self.budget = budget
-        self.timeout = timeout
         self.operators = operators
-        self.max_complexity = max_complexity
-        self.operator_costs = operator_costs
-        self.nesting = nesting
-        self.max_depth = max_depth
-        self.monotone = monotone
+        self.constraints = constraints
         self.loss = loss
-        self.template = template
         self.guesses = guesses
         self.select = select
         self.noise = noise
-        self.sigma = sigma
-        self.x_sigma = x_sigma
         self.units = units
-        self.y_units = y_units
-        self.constant_units = constant_units
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.islands = islands
-        self.client = client
+        self.parallel = parallel
         self.random_state = random_state
-        self.verbose = verbose
 
     def fit(
         self,
@@ -239,8 +183,12 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y: Any,
         sample_weight: Any = None,
         *,
+        sigma: Any = None,
+        x_sigma: Any = None,
+        warm_start: bool = False,
         checkpoint: str | Path | None = None,
         callback: Callback | None = None,
+        verbose: bool | None = None,
     ) -> SymbolicRegressor:
         """Search for an equation.
 
@@ -249,31 +197,39 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X : array or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
+        sigma : float or array of shape (n_samples,), optional
+            Standard deviation of the noise of each row, where you know it; instead of weights.
+        x_sigma : float or array of shape (n_features,), optional
+            Standard deviations of the errors of the inputs, beside ``sigma``.
+        warm_start : bool
+            Whether to begin with the equations of the fit before. Where that was a warm start as well, with the same
+            rows and settings, the search goes on where it ended.
         checkpoint : path, optional
             A JSON file, written every few seconds. Where it exists (a run was killed), the search goes on from the
             equations in it with the rest of the budget. The engine's own memory is not in it: not bit for bit the same.
         callback : callable, optional
             Called after each round with a :class:`~sobolev_novelty.search.loop.loop.SearchProgress` in your names and
             units (``progress.best``, ``progress.front``, …). Return True to end the search; what was found is kept.
+        verbose : bool, optional
+            Whether to show progress; by default on a terminal and in a notebook.
         """
         check_arguments(self)
+        asked = Asked(sample_weight, sigma, x_sigma, warm_start, checkpoint, callback, verbose).after(self._of_fit())
         # Threads of linear algebra that wait for each other can take most of a time budget.
-        with threadpool_limits(limits=self._cores().n_threads_of(self._engine())):
-            return self._fit(X, y, sample_weight, checkpoint, callback)
+        with threadpool_limits(limits=self._cores().n_threads):
+            return self._fit(X, y, asked)
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, checkpoint: str | Path | None, callback: Callback | None
-    ) -> SymbolicRegressor:
-        budget = self._budget()
+    def _fit(self, X: Any, y: Any, asked: Asked) -> SymbolicRegressor:
+        budget = as_budget(self.budget)
         begin = CLOCKS[budget.clock]()
         load_tables()  # a first import takes a second on a busy machine, and the fit's time has begun
         refuse_several_targets(y)
         target = getattr(y, "name", None)
-        previous = list(self.equations_["expression"]) if self.warm_start and hasattr(self, "equations_") else []
+        previous = list(self.equations_["expression"]) if asked.warm_start and hasattr(self, "equations_") else []
         X, y = validated(self, X, y)
-        weights, x_sigma = row_weights(X, sample_weight, self.sigma, self.x_sigma)
-        rows = Rows.of(X, y, weights, self._names(), level=None if self.sigma is None else 1.0, x_sigma=x_sigma)
-        memory = self._remembered(X, y, weights)
+        weights, x_sigma = row_weights(X, asked.sample_weight, asked.sigma, asked.x_sigma)
+        rows = Rows.of(X, y, weights, self._names(), level=None if asked.sigma is None else 1.0, x_sigma=x_sigma)
+        memory = self._remembered((X, y, weights, x_sigma), asked)
         if memory.state is None:
             prepared = prepare(rows, memory.rng, Clock(begin, budget.seconds, kind=budget.clock).search)
             memory = replace(memory, prepared=prepared)
@@ -282,7 +238,7 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         seeder = seeding_engine(self.guesses)
         own: Any = () if source is not None or seeder is not None else self.guesses or ()
         guesses = [*previous, *(as_expression(guess, names) for guess in read_together(own, names))]
-        saved = None if checkpoint is None else Checkpoint.open(Path(checkpoint), X, y)
+        saved = None if asked.checkpoint is None else Checkpoint.open(Path(asked.checkpoint), X, y)
         if saved is not None:
             guesses += [as_expression(text, names) for text in saved.equations]
             budget = saved.remaining(budget, len(guesses))
@@ -290,18 +246,20 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 seeder = source = None
         clock = Clock(begin, budget.seconds, 0 if prepared.is_complete else len(y), budget.clock)
         in_words = source is not None or seeder is not None or self._engine().asks_in_words
-        problem = self._problem(prepared, guesses, "y" if target is None else str(target), in_words=in_words)
+        target = "y" if target is None else str(target)
+        problem = self._problem(prepared, guesses, target, in_words=in_words, is_known=asked.sigma is not None)
         counts = {}
         if source is not None:
             found = tuple(source.guesses(replace(problem, deadline=clock.search), rng))
             problem = replace(problem, guesses=problem.guesses + found)
             counts = {"guesses given": len(found)}
-        told = [] if callback is None else [in_users_terms(callback, problem.user.written)]
-        result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=told)
+        told = [] if asked.callback is None else [in_users_terms(asked.callback, problem.user.written)]
+        with live_display(asked.verbose, problem.user.written, budget) as show:
+            result = self._search(problem, budget, memory, saved, clock, seeder=seeder, callbacks=[show, *told])
         self.counts_ = counts | result.counts
         table = TrainingTable(rows, prepared.n_rows, prepared.is_complete, self._control(), self._engine().as_found)
         self._store(result, table, prepared, problem, Clock.hurried() if result.is_interrupted else clock)
-        self._memory_ = replace(memory, state=result.state) if self.warm_start else None
+        self._memory_ = replace(memory, state=result.state) if asked.warm_start else None
         if saved is not None:
             saved.write(result, problem.user.written)
             self.n_evaluations_ += saved.n_evaluations
@@ -475,30 +433,34 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             tuple(f"x{k}" for k in range(self.n_features_in_)) if named is None else tuple(str(name) for name in named)
         )
 
-    def _budget(self) -> Budget:
-        return within(self.timeout, self.budget, DEFAULT_BUDGET)
-
-    def _problem(self, prepared: Prepared, guesses: Sequence[Expression], target: str, *, in_words: bool) -> Problem:
+    def _problem(
+        self, prepared: Prepared, guesses: Sequence[Expression], target: str, *, in_words: bool, is_known: bool
+    ) -> Problem:
         user = UserTerms({f"x{k}": name for k, name in enumerate(self._names())}, target, prepared.units)
         operators = DEFAULT_OPERATORS if self.operators is None else tuple(self.operators)
-        limit = DEFAULT_MAX_COMPLEXITY if self.max_complexity is None else self.max_complexity
-        dimensions = self._dimensions()
+        limit = self._constraints().max_complexity or DEFAULT_MAX_COMPLEXITY
+        dimensions, asked = self._dimensions(target), self._control()
         if dimensions is not None:
-            is_plain = all(getattr(self, name) in (None, "squared") for name in ARGUMENTS) and not in_words
+            is_plain = asked.is_plain and not in_words
             prepared, user, dimensions, guesses = with_units(dimensions, prepared, user, guesses, is_plain=is_plain)
         forms = tuple(user.read(guess) for guess in guesses)
         kept = tuple(form for form in forms if set(form.variables) <= set(prepared.rows.names))
-        control = self._control().read(user.read, {name: own for own, name in user.names.items()})
-        is_plain = control.loss.is_squared and self.sigma is None and user.natural is None
+        control = asked.read(user.read, {name: own for own, name in user.names.items()})
+        is_plain = control.loss.is_squared and not is_known and user.natural is None
         parts: dict[str, Any] = {"user": user, "dimensions": dimensions, "control": control, "more": prepared.more_rows}
         parts["noise"] = self.noise if is_plain else "constant"
         return Problem(prepared.rows, operators, limit, kept, **parts)
 
-    def _dimensions(self) -> Dimensions | None:
-        return Dimensions.of(self.units, self.y_units, self._names(), is_free=self.constant_units)
+    def _dimensions(self, target: str) -> Dimensions | None:
+        units = as_units(self.units)
+        is_said = bool(units.inputs) or units.target is not None
+        return Dimensions.of(units, self._names(), target) if is_said else None
+
+    def _constraints(self) -> Constraints:
+        return Constraints() if self.constraints is None else self.constraints
 
     def _control(self) -> Control:
-        return Control.of(self._names(), **{name: getattr(self, name) for name in ARGUMENTS})
+        return Control.of(self._names(), self.constraints, self.loss)
 
     def _search(
         self,
@@ -514,21 +476,20 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         engine, cores, rng, written = self._engine(), self._cores(), memory.rng, problem.user.written
         if np.ptp(problem.y) == 0.0:
             return SearchResult.of_constant(problem.y)
-        with live_display(self.verbose, written, budget) as show:
-            told = [show, *callbacks] if saved is None else [show, saved.callback(written), *callbacks]
-            options: dict[str, Any] = {"callbacks": told, "deadline": clock.search}
-            if seeder is None or memory.state is not None:
-                return cores.search(problem, engine, budget, rng, state=memory.state, **options)
-            other = Seeder(seeder, problem, budget, rng, cores.n_threads, told)
-            return other.added_to(cores.search(problem, engine, other.rest, rng, visitors=other, **options))
+        told = list(callbacks) if saved is None else [saved.callback(written), *callbacks]
+        options: dict[str, Any] = {"callbacks": told, "deadline": clock.search}
+        if seeder is None or memory.state is not None:
+            return cores.search(problem, engine, budget, rng, state=memory.state, **options)
+        other = Seeder(seeder, problem, budget, rng, cores.n_threads, told)
+        return other.added_to(cores.search(problem, engine, other.rest, rng, visitors=other, **options))
 
     def _cores(self) -> Cores:
-        return Cores(self.n_jobs, islands_for(self.loss, self.islands, self.client), self.client)
+        return Cores.of(self.parallel, is_own_loss=callable(self.loss))
 
     def _engine(self) -> Engine[Any]:
         if isinstance(self.engine, StoredEngine):
             raise self.engine.refusal()
-        if self.template is not None:
+        if self._constraints().template is not None:
             return template_engine(self.guesses)
         engine = engine_named(self.engine) if isinstance(self.engine, str) else clone(self.engine)
         if not isinstance(engine, Engine):
@@ -536,14 +497,15 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         engine.guided_by(self.novelty)
         return engine
 
-    def _remembered(self, X: FloatArray, y: FloatArray, weights: FloatArray | None) -> Memory:
+    def _remembered(self, rows: Sequence[FloatArray | None], asked: Asked) -> Memory:
         """The memory of the last fit where a warm start goes on from it; otherwise an empty one."""
-        arrays = (X, y, *([] if weights is None else [weights])) if self.warm_start else ()
+        arrays = [array for array in rows if array is not None] if asked.warm_start else []
         data = tuple(zlib.crc32(np.ascontiguousarray(array).tobytes()) for array in arrays)
-        settings = {k: v for k, v in self.get_params().items() if k not in ("budget", "timeout", "verbose", "n_jobs")}
-        key = (data, X.shape, repr(settings))
+        no_matter = ("budget",) if isinstance(self.parallel, Islands) else ("budget", "parallel")
+        settings = {k: v for k, v in self.get_params(deep=False).items() if k not in no_matter}
+        key = (data, tuple(np.shape(array) for array in arrays), repr(settings))
         memory: Memory | None = getattr(self, "_memory_", None)
-        if self.warm_start and memory is not None and memory.key == key:
+        if asked.warm_start and memory is not None and memory.key == key:
             return memory
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
         return Memory(key, None, rng, None)  # type: ignore[arg-type]  # the rows are prepared next
@@ -553,10 +515,10 @@ class SymbolicRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     ) -> None:
         from sobolev_novelty.report.render.equation_table import EquationTable
 
-        words = problem.operators if self.template is None else ()
+        words = problem.operators if problem.control.template is None else ()
         choice = data.choice(
             [*result.front.candidates, *result.leaders], problem.user.written, operators=words,
-            max_complexity=problem.max_complexity, dimensions=self._dimensions(), noise=self.noise,
+            max_complexity=problem.max_complexity, dimensions=self._dimensions(problem.user.target), noise=self.noise,
             deadline=clock.choice,
         )  # fmt: skip
         if not callable(self.select):

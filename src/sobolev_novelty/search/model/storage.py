@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,13 +26,17 @@ from sobolev_novelty.kernels.evaluate import as_expression
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.search.contract.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.contract.registry import ENGINES, engine_named, name_of, place_of
+from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.settings import BEFORE
 from sobolev_novelty.search.model.verdicts import verdicts_from_dicts, verdicts_to_dicts
+from sobolev_novelty.search.problem.constraints import Constraints, Units
 
 FORMAT = "sobolev-novelty model"
 #: Version 1 stored an engine by its name alone, without its options; version 2 no verdicts, ranges or place of the
-#: chosen equation; version 3 not why it was chosen, and its engines' guidance None meant that they follow ``novelty=``.
-FORMAT_VERSION = 4
+#: chosen equation; version 3 not why it was chosen, and its engines' guidance None meant that they follow ``novelty=``;
+#: version 4 had the arguments of 0.1.
+FORMAT_VERSION = 5
 #: Inputs of a model, at most: their names take memory before anything else is known of the file.
 MAX_FEATURES = 1_000_000
 #: The distribution whose version a model names.
@@ -43,7 +47,7 @@ TABLE_COLUMNS = ("complexity", "loss", "score", "min_novelty", "mean_novelty", "
 #: Numbers of a row of ``choice_``, and rows of it that are stored.
 NATS, MAX_PRICED = ("structure", "numbers", "rows", "findings", "behind"), 60
 #: Value types that options may have beside numbers, text and lists.
-_VALUES = {kind.__name__: kind for kind in (SobolevGuidance, Budget)}
+_VALUES = {kind.__name__: kind for kind in (SobolevGuidance, Budget, Constraints, Units, Islands)}
 
 M = TypeVar("M")
 
@@ -165,7 +169,9 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
     _tell_of_another_version(content, where)
     try:
         _check_own_operators(content.get("own_operators", {}), where)
-        model: Any = cls(**_constructor_arguments(content["settings"], version))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # who wrote the file had other names
+            model: Any = cls(**_constructor_arguments(content["settings"], version))
         names = content["feature_names"]
         model.n_features_in_ = _count(content, "n_features", at_least=1, at_most=MAX_FEATURES)
         if names is not None:
@@ -325,6 +331,12 @@ def _constructor_arguments(settings: dict[str, Any], version: int) -> dict[str, 
         for name, kind in (("budget", Budget), ("novelty", SobolevGuidance)):
             if isinstance(settings.get(name), dict):
                 arguments[name] = kind(**settings[name])
+    if version < 5:  # None said nothing, and what belongs to a call of fit came with its rows
+        arguments = {
+            name: value
+            for name, value in arguments.items()
+            if name not in BEFORE or (value is not None and BEFORE[name].now != "fit")
+        }
     engine = settings["engine"]
     if version < 4 and isinstance(engine, dict) and engine["options"].get("guidance", "") is None:
         engine = engine | {"options": engine["options"] | {"guidance": "default"}}
@@ -369,7 +381,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if type(value) in _VALUES.values():
-        return {"type": type(value).__name__, "fields": asdict(value)}
+        held = {field.name: getattr(value, field.name) for field in fields(value) if field.name != "client"}
+        return {"type": type(value).__name__, "fields": {name: _plain(v) for name, v in held.items()}}
     if isinstance(value, tuple):
         return {"type": "tuple", "items": [_plain(item) for item in value]}
     if isinstance(value, list):
@@ -389,7 +402,7 @@ def _restored(value: Any) -> Any:
     if isinstance(value, dict) and value.get("type") == "mapping":
         return {str(name): _restored(item) for name, item in value["items"].items()}
     if isinstance(value, dict) and value.get("type") in _VALUES:
-        return _VALUES[value["type"]](**value["fields"])
+        return _VALUES[value["type"]](**{name: _restored(v) for name, v in value["fields"].items()})
     return value
 
 

@@ -18,6 +18,7 @@ from sobolev_novelty.core.operators import OPERATORS, SPELLINGS, Operator
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.search.problem.constraints import Constraints
 from sobolev_novelty.search.problem.loss import Loss
 from sobolev_novelty.search.problem.template import Template
 
@@ -25,8 +26,6 @@ from sobolev_novelty.search.problem.template import Template
 N_LINES, N_POINTS = 64, 33
 #: A slope against the rule is rounding if it is below this share of the largest one.
 ROUNDING = 1e-9
-#: Arguments of a regressor that a control is made of.
-ARGUMENTS = ("operator_costs", "nesting", "max_depth", "monotone", "loss", "template")
 DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
 #: Levels of nested limits that are looked at: a subtree's largest number of each operator on one path.
 Counts = tuple[int, ...]
@@ -66,32 +65,28 @@ class Control:
     template: Template | None = None
 
     @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        *,
-        operator_costs: Mapping[str, int] | None = None,
-        nesting: Mapping[str, Mapping[str, int]] | None = None,
-        max_depth: int | None = None,
-        monotone: Mapping[str, str] | None = None,
-        loss: Any = "squared",
-        template: str | None = None,
-    ) -> Control:
-        """What the arguments of a regressor say, checked."""
+    def of(cls, names: Sequence[str], constraints: Constraints | None = None, loss: Any = "squared") -> Control:
+        """What a user says, checked."""
+        said = Constraints() if constraints is None else constraints
         costs = {
             _operator("operator_costs", name): _whole("operator_costs", cost, 1, f" for '{name}'")
-            for name, cost in _mapping("operator_costs", operator_costs, '{"sin": 3}').items()
+            for name, cost in (said.operator_costs or {}).items()
         }
         limits = {
             _operator("nesting", outer): {
                 _operator("nesting", name): _whole("nesting", limit, 0, f" for '{name}' in '{outer}'")
                 for name, limit in _mapping("nesting", inner, '{"sin": {"cos": 0}}').items()
             }
-            for outer, inner in _mapping("nesting", nesting, '{"sin": {"cos": 0}}').items()
+            for outer, inner in (said.nesting or {}).items()
         }
-        depth = None if max_depth is None else _whole("max_depth", max_depth, 1)
-        filled = None if template is None else Template.of(template, names)
-        return cls(costs, limits, depth, _directions(monotone, names), Loss.of(loss), filled)
+        template = None if said.template is None else Template.of(said.template, names)
+        return cls(costs, limits, said.max_depth, _directions(said.monotone, names), Loss.of(loss), template)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is asked of equations but small squared errors."""
+        asked = (self.costs, self.nesting, self.max_depth, self.monotone, self.template)
+        return self.loss.is_squared and not any(asked)
 
     def read(self, in_search: Callable[[Expression], Expression], names: Mapping[str, str]) -> Control:
         """The same in the variables of a search, where the inputs have other names and units."""
@@ -161,18 +156,6 @@ class Control:
         return self.shaped(expression) == expression and (not self.monotone or self.is_monotone(expression, sample))
 
 
-def islands_for(loss: object, islands: int | None, client: Any) -> int | None:
-    """How many islands are asked for; one where the loss is a function, which other processes need not have."""
-    if not callable(loss):
-        return islands
-    if client is not None or (islands is not None and islands > 1):
-        raise ParameterError(
-            "'loss' is a function of this process, so there can be one island only. Give islands=1 and no 'client', "
-            "or a loss by name."
-        )
-    return 1
-
-
 def flatter(expression: Expression) -> Expression:
     """The top-level sum with its deepest terms nearest to the root.
 
@@ -221,8 +204,6 @@ def _lines(X: FloatArray, place: int) -> FloatArray:
 
 
 def _mapping(argument: str, value: Any, example: str) -> Mapping[Any, Any]:
-    if value is None:
-        return {}
     if not isinstance(value, Mapping):
         raise ParameterError(f"'{argument}' must be a dictionary such as {example}. Got {value!r}.")
     return value
@@ -241,9 +222,9 @@ def _whole(argument: str, value: Any, least: int, where: str = "") -> int:
     return int(value)
 
 
-def _directions(monotone: Any, names: Sequence[str]) -> dict[str, float]:
+def _directions(monotone: Mapping[str, str] | None, names: Sequence[str]) -> dict[str, float]:
     found = {}
-    for name, direction in _mapping("monotone", monotone, '{"x0": "increasing"}').items():
+    for name, direction in (monotone or {}).items():
         if name not in names:
             raise ParameterError(f"'monotone' names '{name}', which is not a column. Known: {', '.join(names)}.")
         if not isinstance(direction, str) or direction not in DIRECTIONS:

@@ -11,6 +11,7 @@ Notation
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -26,9 +27,10 @@ from sobolev_novelty.algebra.terms import additive_terms
 from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.core.expression import Expression, short_text
 from sobolev_novelty.core.operators import Operator
-from sobolev_novelty.core.parameters import FLAG, NOTHING, TEXT, UNITS, checked
+from sobolev_novelty.core.parameters import FLAG, NOTHING, TEXT, UNITS, checked, instance
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import as_expression
+from sobolev_novelty.search.problem.constraints import Units
 
 Dimension = tuple[Fraction, ...]
 BASES = ("m", "kg", "s", "A", "K", "mol", "cd")
@@ -203,20 +205,21 @@ class Dimensions:
     is_free: bool = True
 
     @classmethod
-    def of(
-        cls, units: Mapping[str, str] | None, y_units: str | None, names: Sequence[str], *, is_free: bool = True
-    ) -> Dimensions | None:
-        """The units that a user gave; None where there are none."""
-        if units is None and y_units is None:
-            return None
-        given = dict(units or {})
-        unknown = [str(name) for name in given if name not in names]
+    def of(cls, units: Units, names: Sequence[str], target: str = "y") -> Dimensions:
+        """The units that a user gave; those of the target also under its own name, where no input has it."""
+        inputs = dict(units.inputs)
+        own = inputs.pop(target, None) if target not in names else None
+        unknown = [str(name) for name in inputs if name not in names]
         if unknown:
             raise ParameterError(
-                f"'units' names columns that are not there: {', '.join(unknown)}. Known: {', '.join(names)}."
+                f"'units' names columns that are not there: {', '.join(unknown)}. Known: {', '.join(names)}, and "
+                f"{target} for the target."
             )
-        inputs = {str(name): parse_unit(text) for name, text in given.items()}
-        return cls(inputs, None if y_units is None else parse_unit(y_units), is_free)
+        if own is not None and units.target is not None:
+            raise ParameterError(f"'units' has the target twice: as '{target}' and with target=. Leave out one.")
+        found = own if units.target is None else units.target
+        dimensions = {str(name): parse_unit(text) for name, text in inputs.items()}
+        return cls(dimensions, None if found is None else parse_unit(found), units.constants)
 
     def renamed(self, names: Mapping[str, str]) -> Dimensions:
         """The same for other names of the inputs."""
@@ -319,32 +322,40 @@ def _power(operands: Sequence[_Part], whole: Expression) -> Dimension | None:
     return PURE if base is not None and exponent is not None else None
 
 
-@checked(units=UNITS, y_units=TEXT | NOTHING, constant_units=FLAG)
+@checked(units=UNITS | instance("Units", Units), y_units=TEXT | NOTHING, constant_units=FLAG)
 def check_units(
-    equation: Any, units: Mapping[str, str], y_units: str | None = None, *, constant_units: bool = True
+    equation: Any, units: Mapping[str, str] | Units, y_units: str | None = None, *, constant_units: bool = True
 ) -> None:
     """Raise an error that names the part of an equation whose units make no sense.
 
     Parameters
     ----------
     equation : str, Expression or SymPy expression
-    units : mapping of str to str
+    units : Units or mapping of str to str
         Unit of each input, such as ``{"m": "kg", "v": "m/s"}``; inputs that are missing are pure numbers.
     y_units : str, optional
-        Unit of the equation's value.
+        Before 0.2; now ``Units(…, target="J")``.
     constant_units : bool
-        Whether numbers may carry units.
+        Before 0.2; now ``Units(…, constants=False)``.
 
     Examples
     --------
-    >>> check_units("m*v**2/2", {"m": "kg", "v": "m/s"}, "J", constant_units=False)
+    >>> energy = Units({"m": "kg", "v": "m/s"}, target="J", constants=False)
+    >>> check_units("m*v**2/2", energy)
     >>> try:
-    ...     check_units("m*v + exp(v)", {"m": "kg", "v": "m/s"}, "J")
+    ...     check_units("m*v + exp(v)", energy)
     ... except ParameterError as error:
     ...     print(error)
     'units' do not fit the equation. In exp(v), v has the unit m/s, not a pure number.
     """
+    if y_units is not None or not constant_units:
+        warnings.warn(
+            "'y_units' and 'constant_units' will be errors in 0.3: write Units(…, target=…, constants=…).",
+            DeprecationWarning,
+            stacklevel=3,
+        )
+    given = units if isinstance(units, Units) else Units(units)
+    if y_units is not None or not constant_units:
+        given = Units(given.inputs, y_units, constant_units)
     expression = as_expression(equation, None)
-    dimensions = Dimensions.of(units, y_units, tuple({*units, *expression.variables}), is_free=constant_units)
-    if dimensions is not None:
-        dimensions.check(expression)
+    Dimensions.of(given, tuple({*given.inputs, *expression.variables})).check(expression)

@@ -165,9 +165,10 @@ def _obey(connection: Connection, stop: threading.Event) -> None:
 
 
 def _searched(connection: Connection, request: FitRequest, stop: threading.Event) -> dict[str, Any]:
-    from sobolev_novelty.search.loop.loop import Budget
+    from sobolev_novelty.search.islands.cores import Islands
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
     from sobolev_novelty.search.model.storage import model_to_dict
+    from sobolev_novelty.search.problem.constraints import Constraints
     from sobolev_novelty.ui.fit import fit_table
 
     told = [-INTERVAL]
@@ -180,11 +181,13 @@ def _searched(connection: Connection, request: FitRequest, stop: threading.Event
         return stop.is_set()
 
     model = SymbolicRegressor(
-        budget=Budget(seconds=request.seconds), max_complexity=request.max_complexity, select=request.select,
+        budget=request.seconds, constraints=Constraints(max_complexity=request.max_complexity), select=request.select,
         # One core is left to the page and the reports.
-        n_jobs=max(1, (os.cpu_count() or 1) - 1), random_state=0, verbose=False,
+        parallel=Islands(max(1, (os.cpu_count() or 1) - 1)), random_state=0,
     )  # fmt: skip
-    summary = fit_table(model, request.table, target=request.target, features=request.features, callback=tell)
+    summary = fit_table(
+        model, request.table, target=request.target, features=request.features, callback=tell, verbose=False
+    )
     front = [
         _row(row["complexity"], row["r2"], expression, bool(row["chosen"])) | {"min_novelty": row["min_novelty"]}
         for row, expression in zip(summary.front, model.equations_["expression"], strict=True)

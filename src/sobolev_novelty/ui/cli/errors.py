@@ -26,7 +26,7 @@ OPTIONS = {
     "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
     "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
     "max_degree": "--max-degree", "max_megabytes": "--max-megabytes",
-    "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
+    "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs", "parallel": "--jobs",
     "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
     "seconds": "--seconds",
 }  # fmt: skip

@@ -290,9 +290,7 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
     checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    jobs: Annotated[
-        int, typer.Option(help="Cores, -1 for all: as many searches side by side. The result depends on their number.")
-    ] = 1,
+    jobs: Annotated[int, typer.Option(help="Cores, -1 for all. They do not change the result.")] = 1,
     as_json: JsonOption = False,
 ) -> None:
     """Find an equation for a table, preferring terms that the others cannot imitate.
@@ -302,6 +300,7 @@ def fit(
     from sobolev_novelty.dynamics.regressor import DynamicsRegressor
     from sobolev_novelty.search.loop.loop import Budget
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
+    from sobolev_novelty.search.problem.constraints import Constraints
     from sobolev_novelty.ui.fit import FitSummary, fit_table
     from sobolev_novelty.ui.motion import (
         MotionSummary,
@@ -319,11 +318,12 @@ def fit(
         chosen, source = proposer.applied_to(engine)
         model = SymbolicRegressor(
             chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
-            operators=listed(operators) or None, max_complexity=complexity, select=select, noise=noise, n_jobs=jobs,
-            random_state=seed, verbose=False if as_json else None, guesses=guesses if source is None else source,
+            operators=listed(operators) or None, constraints=Constraints(max_complexity=complexity), select=select,
+            noise=noise, parallel=jobs, random_state=seed, guesses=guesses if source is None else source,
         )  # fmt: skip
         reading: dict[str, Any] = {
             "written": written.table_format(), "features": listed(features), "drop": listed(drop) or (), "out": out,
+            "verbose": False if as_json else None,
         }  # fmt: skip
         if column is None:
             summary = fit_table(

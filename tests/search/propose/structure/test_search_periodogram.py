@@ -39,5 +39,5 @@ def test_what_cannot_be_written_or_does_not_vary():
 
 def test_interference_is_found():
     y = np.sin(14.0 * X[:, 0] * X[:, 1] / X[:, 2]) ** 2
-    model = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0, verbose=False).fit(X, y)
+    model = SymbolicRegressor(budget=Budget(max_evaluations=2000), random_state=0).fit(X, y)
     assert model.score(X, y) > 1.0 - 1e-12

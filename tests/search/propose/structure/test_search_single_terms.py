@@ -78,5 +78,5 @@ def test_the_cosine_of_an_angle_is_a_quotient():
 def test_planck():
     X = np.random.default_rng(1).uniform(1.0, 3.0, (400, 4))
     y = X[:, 0] ** 3 * X[:, 1] / (X[:, 2] ** 2 * np.expm1(0.2 * X[:, 0] * X[:, 1] / X[:, 3]))
-    model = SymbolicRegressor(budget=Budget(max_evaluations=3000), random_state=0, verbose=False).fit(X, y)
+    model = SymbolicRegressor(budget=Budget(max_evaluations=3000), random_state=0).fit(X, y)
     assert model.score(X, y) > 1.0 - 1e-12

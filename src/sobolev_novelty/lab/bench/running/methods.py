@@ -11,7 +11,7 @@ import importlib
 import inspect
 import itertools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -138,12 +138,10 @@ def quadratic(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> Meth
 def unguided(X: FloatArray, y: FloatArray, *, seed: int, budget: float, n_samples: int = 1024) -> MethodResult:
     """Skeletons of the transformer's corpus, drawn without looking at the data: what its network must beat."""
     from sobolev_novelty.lab.pretraining.unguided import Unguided
-    from sobolev_novelty.search.loop.loop import Budget
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
     engine = Unguided(n_samples=n_samples)
-    model = SymbolicRegressor(engine, novelty=False, budget=Budget(seconds=budget), random_state=seed, verbose=False)
-    model.fit(X, y)
+    model = SymbolicRegressor(engine, novelty=False, budget=budget, random_state=seed).fit(X, y, verbose=False)
     return MethodResult(model.expression_, model.n_evaluations_, 0, {"stop_reason": model.stop_reason_})
 
 
@@ -168,13 +166,19 @@ def _regressor(
     from sobolev_novelty.search.contract.registry import engine_named
     from sobolev_novelty.search.loop.loop import Budget
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
+    from sobolev_novelty.search.problem.constraints import Constraints, Units
 
+    # An experiment's file has fields of constraints and units side by side with the rest, as its stored rows do.
+    allowed = {f.name: options.pop(f.name) for f in fields(Constraints) if f.name in options}
+    names = {"units": "inputs", "y_units": "target", "constant_units": "constants"}
+    units = {now: options.pop(name) for name, now in names.items() if name in options}
     return SymbolicRegressor(
         engine=engine_named(engine).set_params(**(engine_options or {})),
         novelty=SobolevGuidance(**(STORED_GUIDANCE | (guidance or {}))) if guidance or novelty else False,
         budget=Budget(max_evaluations, budget, stop_when_exact, clock),
+        constraints=Constraints(**allowed) if allowed else None,
+        units=Units(**units) if units else None,
         random_state=seed,
-        verbose=False,
         **options,
     )
 
@@ -183,7 +187,7 @@ def _search(engine: str, *, novelty: bool) -> Method:
     def run(
         X: FloatArray, y: FloatArray, *, seed: int, budget: float, table: bool = False, **options: Any
     ) -> MethodResult:
-        model = _regressor(engine, novelty, seed=seed, budget=budget, **options).fit(X, y)
+        model = _regressor(engine, novelty, seed=seed, budget=budget, **options).fit(X, y, verbose=False)
         extra: dict[str, Any] = {"stop_reason": str(getattr(model, "stop_reason_", ""))}
         if table:
             extra |= _table(model)
