@@ -217,7 +217,7 @@ def commands(folder: Path) -> Case:
     lines = [line.split(" | ") for line in corpus_lines("commands.txt")]
     runner = CliRunner()
     with contextlib.chdir(folder):  # what a first command imports is not the time of a case
-        runner.invoke(app, ["fit", "data.csv", "--target", "c", "--evaluations", "30", "--quiet"])
+        runner.invoke(app, ["fit", "data.csv", "--target", "c", "--max-evaluations", "30", "--quiet"])
 
     def case(rng: Random) -> None:
         words = list(rng.choice(lines))
@@ -233,7 +233,7 @@ def commands(folder: Path) -> Case:
             words[k] = str(rng.choice(ODD))[:2000]
         words = [word.replace("\0", "") for word in words]  # no shell can pass it
         if words[:1] == ["fit"]:
-            words += ["--evaluations", "30", "--quiet"]
+            words += ["--max-evaluations", "30", "--quiet"]
         with contextlib.chdir(folder):  # changed paths stay relative: nothing is written elsewhere
             done = runner.invoke(app, words, input="a,b\n1,2\n")
         if done.exception is not None and not isinstance(done.exception, SystemExit):

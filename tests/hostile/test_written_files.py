@@ -52,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 _REPORT = ["report", "sin(a) + a*b", "data.csv", "--target", "y"]
-_FIT = ["fit", "data.csv", "--target", "y", "--evaluations", "20", "--engine", "mcts"]
+_FIT = ["fit", "data.csv", "--target", "y", "--max-evaluations", "20", "--engine", "mcts"]
 COMMANDS = {
     **{f"report{suffix}": [*_REPORT, "--out"] for suffix in (".html", ".json", ".tex", ".txt", ".png", ".svg", ".pdf")},
     **{f"rows{suffix}": ["predict", "model.json", "data.csv", "--out"] for suffix in (".csv", ".tsv", ".parquet")},

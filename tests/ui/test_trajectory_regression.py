@@ -16,7 +16,7 @@ from dynamical_systems import growth, trajectory
 from sobolev_novelty.ui.cli.main import app
 
 Run = Callable[..., Result]
-QUICK = ("--evaluations", "200", "--operators", "add,sub,mul")
+QUICK = ("--max-evaluations", "200", "--operators", "add,sub,mul")
 
 
 @pytest.fixture
@@ -52,9 +52,10 @@ def test_json_holds_equations_and_checks(run: Run, table: Path) -> None:
     assert [check["followed"] for check in content["checks"]] == [True, True]
 
 
-def test_a_number_is_still_a_number_of_seconds(run: Run, table: Path) -> None:
-    result = run("fit", table, "--target", "cells", "--features", "hours", "--time", "30", "--evaluations", "50")
-    assert result.exit_code == 0 and "evaluations" in result.stdout
+def test_a_time_is_a_column_and_never_a_number_of_seconds(run: Run, table: Path) -> None:
+    result = run("fit", table, "--target", "cells", "--features", "hours", "--time", "30")
+    assert result.exit_code == 1
+    assert result.stderr == "sobolev: --time names the column of time. Got 30. For seconds give --budget.\n"
 
 
 def test_what_is_missing_or_means_nothing_is_said(run: Run, table: Path) -> None:
@@ -63,6 +64,8 @@ def test_what_is_missing_or_means_nothing_is_said(run: Run, table: Path) -> None
     both = run("fit", table, "--time", "hours", "--target", "cells")
     assert both.exit_code == 1
     assert "--target must be left out with a column of time" in both.stderr
+    known = run("fit", table, "--time", "hours", "--sigma", "cells")
+    assert known.exit_code == 1 and "--sigma must be left out" in known.stderr
     unknown = run("fit", table, "--time", "days")
     assert unknown.exit_code == 1 and "--time: " in unknown.stderr and "no column 'days'" in unknown.stderr
     mixed = run("fit", table, "--time", "hours", "--drop", "dish,who")

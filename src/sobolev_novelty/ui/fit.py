@@ -146,7 +146,7 @@ def fit_table(
     if checkpoint is not None:
         check_output(checkpoint, argument="checkpoint")
     table = data if isinstance(data, Table) else read_table(data, written)
-    given = {"weights": [] if weights is None else [weights], "sigma": [] if sigma is None else [sigma]}
+    given = {"sample_weight": [] if weights is None else [weights], "sigma": [] if sigma is None else [sigma]}
     others = {"target": [target], "drop": drop, **given}
     frame, notes = _training_rows(table, input_columns(table, features=features, others=others), features, others)
     y = frame.pop(target)
@@ -164,7 +164,7 @@ def _training_rows(
     import pandas as pd
 
     kept, notes = usable_columns(table, columns, unusable_columns([table], columns if features is None else []))
-    names = [*kept, *others["target"], *others["weights"], *others["sigma"]]
+    names = [*kept, *others["target"], *others["sample_weight"], *others["sigma"]]
     frame = pd.DataFrame({name: table.numbers(name) for name in names})
     finite = pd.DataFrame(np.isfinite(frame.to_numpy()), columns=names)
     complete = finite.all(axis="columns")

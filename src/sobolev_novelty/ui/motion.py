@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,7 +10,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from sobolev_novelty.core.json_numbers import json_value
 from sobolev_novelty.core.output import check_output, write_or_rescue
-from sobolev_novelty.core.parameters import SECONDS, check
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.tables.columns import input_columns, unusable_columns, usable_columns
 from sobolev_novelty.tables.files import read_table
@@ -44,26 +44,12 @@ class MotionSummary:
         return "\n".join([self.text, *(f"Note: {note}" for note in self.notes)])
 
 
-def time_option(text: str | None, seconds: float | None) -> tuple[str | None, float | None]:
-    """What ``--time`` means: the column of time, and the seconds of a search.
-
-    A number is a number of seconds: that is what the option meant before trajectories could be fitted.
-
-    >>> time_option("t", 60.0), time_option("5", 60.0), time_option(None, 60.0)
-    (('t', 60.0), (None, 5.0), (None, 60.0))
-    """
-    if text is None:
-        return None, seconds
-    try:
-        number = float(text)
-    except ValueError:
-        return text, seconds
-    check("time", number, SECONDS)
-    return None, number
-
-
-def refuse_for_trajectories(**given: object) -> None:
-    """Refuse arguments that mean nothing for trajectories."""
+def refuse_for_trajectories(time: str, **given: object) -> None:
+    """Refuse arguments that mean nothing for trajectories, and a time that is not a column."""
+    if re.fullmatch(r"[\d.]+", time):
+        raise ParameterError(
+            f"'time' names the column of time. Got {time}. For seconds give 'budget'.", arguments=("time", "budget")
+        )
     for name, value in given.items():
         if value is not None:
             raise ParameterError(

@@ -90,7 +90,7 @@ def test_the_command_line_asks_a_real_model(endpoint: dict[str, str], tmp_path: 
     result = CliRunner().invoke(
         app,
         ["fit", str(tmp_path / "data.csv"), "--target", "energy", "--engine", "igsr", "--llm", endpoint["base_url"],
-         "--model", endpoint["model"], "--llm-calls", "1", "--evaluations", "100", "--time", "120"],
+         "--model", endpoint["model"], "--llm-calls", "1", "--max-evaluations", "100", "--budget", "120"],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     assert "calls made: 1, terms offered: " in result.output

@@ -97,7 +97,7 @@ def test_the_command_line_offers_and_runs_it(tmp_path: Path) -> None:
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": Y}).to_csv(table, index=False)
     help_text = " ".join(CliRunner().invoke(app, ["fit", "--help"], env={"COLUMNS": "200"}).output.split())
     assert "How forms are proposed: genetic, mcts, transformer" in help_text  # those that come with the package
-    arguments = ["fit", str(table), "--target", "y", "--evaluations", "40", "--engine"]
+    arguments = ["fit", str(table), "--target", "y", "--max-evaluations", "40", "--engine"]
     done = CliRunner().invoke(app, [*arguments, "random_products"])
     assert done.exit_code == 0, done.output
     assert "a*b" in done.output

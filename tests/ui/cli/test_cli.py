@@ -76,7 +76,7 @@ def test_report_options_reach_the_library(run: Run, table: Path) -> None:
 
 
 def test_same_seed_same_intervals(run: Run, table: Path) -> None:
-    arguments = ("report", BLOATED, table, "--target", "y", "--bootstrap", "10", "--seed", "3", "--json")
+    arguments = ("report", BLOATED, table, "--target", "y", "--bootstrap", "10", "--random-state", "3", "--json")
     assert run(*arguments).stdout == run(*arguments).stdout
 
 
@@ -148,7 +148,7 @@ def test_intervals_prints_a_line_for_each_constant(run: Run, table: Path) -> Non
 
 
 def test_fit_marks_the_equation_that_its_rule_chooses(run: Run, table: Path) -> None:
-    options = ("--target", "y", "--engine", "mcts", "--evaluations", "100", "--select")
+    options = ("--target", "y", "--engine", "mcts", "--max-evaluations", "100", "--select")
     result = run("fit", table, *options, "one-se")
     assert result.exit_code == 0, result.output
     assert result.stdout.count("▶") == 1
@@ -312,18 +312,20 @@ def test_a_search_does_not_depend_on_cores_and_the_help_and_the_pages_say_so(run
     y = X[:, 0] * np.sin(X[:, 1]) / X[:, 2] + 0.2 * rng.normal(size=150)
     pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "y": y}).to_csv(tmp_path / "data.csv", index=False)
 
-    def front(jobs: int) -> list[str]:
-        options = ["--target", "y", "--evaluations", "400", "--seed", "0", "--jobs", str(jobs), "--json"]
+    def front(*spread: str) -> list[str]:
+        options = ["--target", "y", "--max-evaluations", "800", "--json", *spread]
         found = json.loads(run("fit", str(tmp_path / "data.csv"), *options).stdout)
         return [row["expression"] for row in found["front"]]
 
-    one, two = front(1), front(2)
+    one, two = front("--parallel", "1"), front("--parallel", "2")
     assert one == two
-    assert "They do not change the result" in " ".join(run("fit", "--help").stdout.replace("│", " ").split())
+    assert front("--islands", "2") != one
+    told = " ".join(run("fit", "--help").stdout.replace("│", " ").split())
+    assert "They do not change the result" in told and "Another number, another result" in told
     for page in ("ARCHITECTURE.md", "CONTRIBUTING.md"):
         text = " ".join((ROOT / page).read_text(encoding="utf-8").split())
         assert "n_jobs" not in text and "on the number of workers" not in text
-        assert "islands" in text[text.index("Randomness") :][:400]
+        assert "islands" in text[text.index("Randomness") :][:400].lower()
 
 
 @pytest.mark.parametrize("n_digits", [309, 310, 400])
@@ -331,7 +333,7 @@ def test_a_whole_number_that_floats_cannot_hold_is_a_row_left_out(run: Run, tmp_
     rows = [f"{k},{9 * 10**n_digits if k == 5 else k % 7},{2 * k}" for k in range(60)]
     path = tmp_path / "data.csv"
     path.write_text("a,b,y\n" + "\n".join(rows), encoding="utf-8")
-    for arguments in (["fit", path, "--target", "y", "--evaluations", "30"], ["report", "2*a + 0*b", path]):
+    for arguments in (["fit", path, "--target", "y", "--max-evaluations", "30"], ["report", "2*a + 0*b", path]):
         result = run(*arguments)
         assert result.exit_code == 0, result.output
         if arguments[0] == "fit":
@@ -339,9 +341,9 @@ def test_a_whole_number_that_floats_cannot_hold_is_a_row_left_out(run: Run, tmp_
 
 
 def test_a_seed_below_zero_is_refused_in_one_line(run: Run, table: Path) -> None:
-    result = run("fit", table, "--target", "y", "--seed", "-1")
+    result = run("fit", table, "--target", "y", "--random-state", "-1")
     assert result.exit_code == 1
-    assert result.stderr.startswith("sobolev: --seed must be a whole number") and result.stderr.count("\n") == 1
+    assert result.stderr.startswith("sobolev: --random-state must be a whole number") and result.stderr.count("\n") == 1
 
 
 def test_export_names_its_own_option(run: Run) -> None:
@@ -355,7 +357,7 @@ def test_export_names_its_own_option(run: Run) -> None:
 
 def test_a_file_where_a_formula_is_expected_is_said_to_be_one(run: Run, table: Path, tmp_path: Path) -> None:
     model = tmp_path / "model.json"
-    assert run("fit", table, "--target", "y", "--evaluations", "30", "--out", model).exit_code == 0
+    assert run("fit", table, "--target", "y", "--max-evaluations", "30", "--out", model).exit_code == 0
     for verb in ("report", "prune", "intervals"):
         result = run(verb, model, table, "--target", "y")
         assert result.exit_code == 1

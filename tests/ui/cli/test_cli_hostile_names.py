@@ -43,8 +43,8 @@ def shown(*arguments: str) -> str:
         ("prune", "x0 + x1", "{table}", "--target", HOSTILE[2]),
         ("accepts", "x0 + x1", "{table}"),
         ("intervals", "2*x0", "{table}", "--target", HOSTILE[2]),
-        ("fit", "{table}", "--target", HOSTILE[2], "--evaluations", "30"),
-        ("fit", "{table}", "--target", HOSTILE[2], "--evaluations", "30", "--json"),
+        ("fit", "{table}", "--target", HOSTILE[2], "--max-evaluations", "30"),
+        ("fit", "{table}", "--target", HOSTILE[2], "--max-evaluations", "30", "--json"),
         ("fit", "{table}", "--target", "missing\x1b[2J"),
     ],
 )

@@ -29,7 +29,7 @@ def data(tmp_path: Path) -> str:
 
 
 def fit(data: str, *options: str) -> Result:
-    return invoke("fit", data, "--target", "y", "--evaluations", "60", *options)
+    return invoke("fit", data, "--target", "y", "--max-evaluations", "60", *options)
 
 
 def test_fit_asks_the_endpoint_and_says_so(data: str) -> None:
@@ -77,7 +77,7 @@ def test_igsr_needs_no_model_and_its_saved_model_can_be_fitted_again(data: str, 
 def test_an_endpoint_that_is_not_there_is_named_in_the_result(data: str) -> None:
     with chat_server(saying("x")) as server:
         url = server.url
-    result = fit(data, "--engine", "igsr", "--llm", url, "--model", "m", "--llm-calls", "1", "--time", "20")
+    result = fit(data, "--engine", "igsr", "--llm", url, "--model", "m", "--llm-calls", "1", "--budget", "20")
     assert result.exit_code == 0
     assert "calls failed: 1, last problem: The connection to 127.0.0.1 failed: Connection refused." in result.output
 

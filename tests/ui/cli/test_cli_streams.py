@@ -95,7 +95,7 @@ def test_a_fit_that_is_stopped_keeps_the_best_and_says_so_in_its_code(number: si
     rng = np.random.default_rng(0)
     frame = pd.read_csv(data)
     frame.assign(y=np.sin(3.0 * frame["a"]) * frame["b"] + rng.normal(0.0, 0.1, len(frame))).to_csv(data, index=False)
-    arguments = ["fit", "data.csv", "--target", "y", "--seconds", "300", "--out", "m.json", "--checkpoint", "c.json"]
+    arguments = ["fit", "data.csv", "--target", "y", "--budget", "300", "--out", "m.json", "--checkpoint", "c.json"]
     process = subprocess.Popen(
         [sys.executable, "-c", start, *arguments, "--json"], cwd=data.parent, stdout=subprocess.PIPE,
         stderr=subprocess.PIPE, text=True,

@@ -125,7 +125,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "y",
         "--engine",
         "mcts",
-        "--evaluations",
+        "--max-evaluations",
         "60",
         "--out",
         str(out),
@@ -137,7 +137,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _fit(run: Run, *options: object, name: str, content: bytes) -> Result:
     return run(
-        "fit", "DATA", "--target", "y", "--engine", "mcts", "--evaluations", 20, *options, name=name, content=content
+        "fit", "DATA", "--target", "y", "--engine", "mcts", "--max-evaluations", 20, *options, name=name,
+        content=content,
     )  # fmt: skip
 
 
@@ -222,7 +223,7 @@ def test_a_table_without_a_header_is_read_when_told_so(case: str, run: Run, tmp_
     )
     assert found["features"] == ["x0", "x1"] and found["n_used"] == N
     out = tmp_path / "model.json"
-    arguments = ("--target", "x2", "--no-header", "--engine", "mcts", "--evaluations", 20, "--out", out, "--json")
+    arguments = ("--target", "x2", "--no-header", "--engine", "mcts", "--max-evaluations", 20, "--out", out, "--json")
     assert _done(run("fit", "DATA", *arguments, name="d.csv", content=content))["r2"] > 0.999
     found = _done(run("predict", out, "DATA", "--no-header", "--json", name="d.csv", content=content))
     np.testing.assert_allclose(found["predictions"], FRAME["y"], rtol=1e-4)
@@ -346,22 +347,23 @@ def test_names_that_are_not_plain_words(run: Run, tmp_path: Path) -> None:
 
 def test_weights_are_a_column(run: Run) -> None:
     content = _csv(FRAME.assign(w=1.0))
-    assert _done(_fit(run, "--weights", "w", "--json", name="d.csv", content=content))["r2"] > 0.999
+    assert _done(_fit(run, "--sample-weight", "w", "--json", name="d.csv", content=content))["r2"] > 0.999
     _one_line(
-        _fit(run, "--weights", "y", name="d.csv", content=content), "--target and --weights both name the column 'y'"
+        _fit(run, "--sample-weight", "y", name="d.csv", content=content),
+        "--target and --sample-weight both name the column 'y'",
     )
     negative = _csv(FRAME.assign(w=-1.0))
-    _one_line(_fit(run, "--weights", "w", name="d.csv", content=negative), "--weights must not be negative")
+    _one_line(_fit(run, "--sample-weight", "w", name="d.csv", content=negative), "--sample-weight must not be negative")
 
 
 def test_bad_options_of_a_fit_are_one_line(run: Run, model: Path) -> None:
-    for option, value in (("--time", "-1"), ("--seconds", "0"), ("--seconds", "inf")):
+    for option, value in (("--budget", "-1"), ("--budget", "0"), ("--budget", "inf")):
         message = f"{option} must be a number of seconds above 0"
         _one_line(_fit(run, option, value, name="d.csv", content=_csv()), message)
     _one_line(_fit(run, "--noise", "white", name="d.csv", content=_csv()), "--noise must be 'auto'")
     _one_line(
-        _fit(run, "--complexity", "0", name="d.csv", content=_csv()),
-        "--complexity must be a whole number",
+        _fit(run, "--max-complexity", "0", name="d.csv", content=_csv()),
+        "--max-complexity must be a whole number",
     )
     _one_line(_fit(run, "--engine", "magic", name="d.csv", content=_csv()), "--engine must be one of")
     _one_line(_fit(run, "--drop", "q", name="d.csv", content=_csv()), "--drop: 'd.csv' has no column 'q'")

@@ -58,18 +58,8 @@ class Islands:
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """How a search is spread.
+    """How a search is spread: threads of each search, which do not change the result, and searches side by side.
 
-    Parameters
-    ----------
-    n_threads : int
-        Of each search; they do not change the result.
-    n_islands : int
-        Searches side by side.
-    client : dask.distributed.Client, optional
-
-    Examples
-    --------
     >>> Cores.of(3), Cores.of(Islands(4))
     (Cores(n_threads=3, n_islands=1, client=None), Cores(n_threads=1, n_islands=4, client=None))
     """

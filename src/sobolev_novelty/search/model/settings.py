@@ -55,16 +55,9 @@ VALUES: Mapping[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """An argument of earlier versions.
+    """An argument of earlier versions: the argument that has its place ("fit" for one of ``fit``), what to write.
 
-    Parameters
-    ----------
-    now : str
-        The argument that has its place; "fit" for an argument of ``fit``.
-    spelling : str
-        What to write instead.
-    joined : callable, optional
-        What is there, and the earlier argument's value -> what is there then.
+    ``joined``: what is there, and the earlier argument's value -> what is there then.
     """
 
     now: str

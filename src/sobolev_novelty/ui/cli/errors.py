@@ -17,18 +17,21 @@ from sobolev_novelty.ui.cli.screen import echo
 OPTIONS = {
     name: f"--{name}"
     for name in (
-        "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "index", "inputs", "level",
-        "limit", "noise", "operators", "order", "out", "port", "precision", "reasons", "retry", "row", "select",
-        "separator", "sigma", "solver", "target", "tau", "time", "trajectory", "variables", "weights",
+        "budget", "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "guesses", "index",
+        "inputs", "level", "limit", "loss", "monotone", "nesting", "noise", "operators", "order", "out", "parallel",
+        "port", "precision", "reasons", "retry", "row", "select", "separator", "sigma", "solver", "target", "tau",
+        "template", "time", "trajectory", "units", "variables", "weights",
     )
 } | {
     "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",
     "chunk_rows": "--chunk-rows", "function_name": "--function", "language": "--to",
-    "form": "--format", "has_header": "--no-header", "max_complexity": "--complexity",
+    "form": "--format", "has_header": "--no-header", "max_complexity": "--max-complexity",
     "max_degree": "--max-degree", "max_megabytes": "--max-megabytes",
-    "max_evaluations": "--evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs", "parallel": "--jobs",
-    "n_rows": "--rows", "n_terms": "--terms", "random_state": "--seed", "sample_weight": "--weights",
-    "seconds": "--seconds",
+    "max_evaluations": "--max-evaluations", "n_bootstrap": "--bootstrap", "n_jobs": "--jobs",
+    "n_rows": "--rows", "n_terms": "--terms", "sample_weight": "--sample-weight",
+    "max_depth": "--max-depth", "number": "--islands", "operator_costs": "--operator-costs",
+    "pure_constants": "--pure-constants", "random_state": "--random-state", "seconds": "--budget",
+    "threads": "--parallel",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import typer
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.ui.cli.errors import one_line_errors
-from sobolev_novelty.ui.cli.options import JsonOption, json_text, listed, print_json
+from sobolev_novelty.ui.cli.options import JsonOption, in_panel, json_text, listed, print_json
 from sobolev_novelty.ui.cli.screen import echo
 
 if TYPE_CHECKING:
@@ -20,23 +20,27 @@ if TYPE_CHECKING:
 llm_app = typer.Typer(help="Language models that propose terms.", no_args_is_help=True)
 
 
+_of_model = in_panel("Language model")
+
+
 @dataclass(frozen=True, slots=True)
 class ProposerOptions:
     """Who proposes terms: a language model, a recording of one, or nobody."""
 
     llm: Annotated[
         str | None,
-        typer.Option(help="OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1; a key in SOBOLEV_LLM_KEY."),
+        _of_model(help="Endpoint like OpenAI's, as http://127.0.0.1:8080/v1; key in SOBOLEV_LLM_KEY."),
     ] = None
-    model: Annotated[str | None, typer.Option(help="The model, as the endpoint calls it.")] = None
-    llm_calls: Annotated[int | None, typer.Option(help="Largest number of calls to the model.")] = None
-    llm_tokens: Annotated[int | None, typer.Option(help="Largest number of tokens, prompts and answers.")] = None
+    model: Annotated[str | None, _of_model(help="The model, as the endpoint calls it.")] = None
+    llm_calls: Annotated[int | None, _of_model(help="Largest number of calls to the model.")] = None
+    llm_tokens: Annotated[int | None, _of_model(help="Largest number of tokens, prompts and answers.")] = None
     transcript: Annotated[
         Path | None,
-        typer.Option(help="Record calls here, and answer from here what was asked before. Without --llm: only replay."),
+        _of_model(help="Record calls here, and answer from here what was asked before. Without --llm: only replay."),
     ] = None
     anonymous: Annotated[
-        bool, typer.Option("--anonymous", help="Do not show the names of the columns to the model.")
+        bool,
+        _of_model("--anonymous", help="Do not show the names of the columns to the model."),
     ] = False
 
     def applied_to(self, engine: str) -> tuple[str | Engine[Any], GuessSource | None]:

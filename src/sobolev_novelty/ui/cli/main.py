@@ -15,26 +15,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search.contract.registry import engine_names
 from sobolev_novelty.ui.cli.app import app_command
 from sobolev_novelty.ui.cli.bench import bench_app
 from sobolev_novelty.ui.cli.corpus import filter_command, pretrain_command
-from sobolev_novelty.ui.cli.errors import one_line_errors, stopped_by_signals
-from sobolev_novelty.ui.cli.llm import ProposerOptions, llm_app
+from sobolev_novelty.ui.cli.errors import one_line_errors
+from sobolev_novelty.ui.cli.fit import EARLIER_NAMES, fit
+from sobolev_novelty.ui.cli.llm import llm_app
 from sobolev_novelty.ui.cli.options import (
     EquationOptions,
-    FeaturesOption,
     FormatOptions,
     JsonOption,
     MeasureOptions,
     TableArgument,
+    earlier_names,
     json_text,
     listed,
     print_json,
     table_source,
     with_groups,
 )
-from sobolev_novelty.ui.cli.screen import echo, open_standard_streams, shown
+from sobolev_novelty.ui.cli.screen import echo, fail_after_printing, open_standard_streams, shown
 from sobolev_novelty.ui.cli.turbulence import turbulence_app
 
 if TYPE_CHECKING:
@@ -85,14 +85,7 @@ def _print_notes(notes: Sequence[str]) -> None:
         echo(f"Note: {note}", err=True)
 
 
-def _fail_after_printing(*problems: str) -> None:
-    """A result that was printed but is not in the file where it was wanted: exit code 1 all the same."""
-    if any(problems):
-        echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
-        raise typer.Exit(1)
-
-
-@app.command()
+@app.command(context_settings=earlier_names(seed="random-state"))
 @with_groups
 def report(
     equation: EquationOptions,
@@ -106,7 +99,7 @@ def report(
         bool, typer.Option("--free-intercept", help="Take the constant out of every term before novelty is measured.")
     ] = False,
     bootstrap: Annotated[int, typer.Option(help="Resamples for intervals; 0 for none.")] = 0,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    random_state: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
     chunk_rows: Annotated[
         int | None, typer.Option(help="Read DATA this many rows at a time. Default: only where the file is large.")
     ] = None,
@@ -133,7 +126,9 @@ def report(
             raise ParameterError("--raw and --tangent cannot be combined. Choose one.")
         options = measure.arguments() | {"coordinates": "raw" if raw else "tangent" if tangent else "standardized"}
         options["intercept"] = "free" if free else "term"
-        found = _report(equation, written, options, bootstrap=bootstrap, seed=seed, chunk_rows=chunk_rows)
+        found = _report(
+            equation, written, options, bootstrap=bootstrap, random_state=random_state, chunk_rows=chunk_rows
+        )
         if as_json:
             print_json(found.to_dict())
         elif latex:
@@ -141,12 +136,12 @@ def report(
         else:
             _print_report(found)
         problems = [write_or_rescue(path, _report_writer(found, path))[1] for path in paths]
-    _fail_after_printing("" if found.has_words else found.sentence, *problems)
+    fail_after_printing("" if found.has_words else found.sentence, *problems)
 
 
 def _report(
-    equation: EquationOptions, written: FormatOptions, options: dict[str, Any], *, bootstrap: int, seed: int,
-    chunk_rows: int | None,
+    equation: EquationOptions, written: FormatOptions, options: dict[str, Any], *, bootstrap: int,
+    random_state: int, chunk_rows: int | None,
 ) -> NoveltyReport:  # fmt: skip
     """The report, in chunks where that was asked for or the file is large."""
     from sobolev_novelty.report.render.progress_bar import progress_bar
@@ -160,7 +155,7 @@ def _report(
     if chunk_rows is None and (bootstrap or not is_large(equation.path)):
         matched = _match(equation, written)
         with progress_bar("Computing") as on_progress:
-            return matched.report(**options, n_bootstrap=bootstrap, random_state=seed, on_progress=on_progress)
+            return matched.report(**options, n_bootstrap=bootstrap, random_state=random_state, on_progress=on_progress)
     chunks = FileChunks(equation.path, chunk_rows, written.table_format())
     text, matching = equation.read()
     if matching.get("target") is not None:
@@ -258,96 +253,6 @@ def accepts(
 
 @app.command()
 @with_groups
-def fit(
-    data: TableArgument,
-    written: FormatOptions,
-    proposer: ProposerOptions,
-    target: Annotated[str | None, typer.Option(help="Column to predict; left out with a column of time.")] = None,
-    features: FeaturesOption = None,
-    drop: Annotated[str | None, typer.Option(help="Columns to leave out, separated by commas.")] = None,
-    weights: Annotated[str | None, typer.Option(help="Column of row weights.")] = None,
-    engine: Annotated[str, typer.Option(help=f"How forms are proposed: {', '.join(engine_names())}.")] = "genetic",
-    novelty: Annotated[bool, typer.Option(help="Whether the Sobolev signal guides the search.")] = True,
-    guesses: Annotated[
-        str | None, typer.Option(help="Engine whose fits join a search that finds no law itself, such as transformer.")
-    ] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(help="Column of time: equations of motion of the other columns. A number: seconds, as --seconds."),
-    ] = None,
-    trajectory: Annotated[str | None, typer.Option(help="Column that tells trajectories apart, with --time.")] = None,
-    seconds: Annotated[float | None, typer.Option(help="Seconds of the search; for each state with --time.")] = 60.0,
-    evaluations: Annotated[int | None, typer.Option(help="Largest number of forms to fit.")] = None,
-    complexity: Annotated[int | None, typer.Option(help="Largest number of nodes in an equation.")] = None,
-    operators: Annotated[str | None, typer.Option(help="Operators, separated by commas.")] = None,
-    select: Annotated[
-        str, typer.Option(help="Rule of choice: price, score, distinct, validation or one-se.")
-    ] = "price",
-    noise: Annotated[
-        str, typer.Option(help="Noise of the target: auto, constant, relative, counts or power.")
-    ] = "auto",
-    sigma: Annotated[str | None, typer.Option(help="Column of the target's standard deviations.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the model: .json.")] = None,
-    checkpoint: Annotated[Path | None, typer.Option(help="File from which a run that was killed is continued.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    jobs: Annotated[int, typer.Option(help="Cores, -1 for all. They do not change the result.")] = 1,
-    as_json: JsonOption = False,
-) -> None:
-    """Find an equation for a table, preferring terms that the others cannot imitate.
-
-    With a column of time, find the equations of motion: the rate of change of every other column.
-    """
-    from sobolev_novelty.dynamics.regressor import DynamicsRegressor
-    from sobolev_novelty.search.loop.loop import Budget
-    from sobolev_novelty.search.model.regressor import SymbolicRegressor
-    from sobolev_novelty.search.problem.constraints import Constraints
-    from sobolev_novelty.ui.fit import FitSummary, fit_table
-    from sobolev_novelty.ui.motion import (
-        MotionSummary,
-        fit_trajectories,
-        refuse_for_trajectories,
-        time_option,
-    )
-
-    with one_line_errors(as_json):
-        column, seconds = time_option(time, seconds)
-    if column is None and target is None:
-        raise typer.BadParameter("Name the column to predict, or the column of time (--time).", param_hint="--target")
-    summary: FitSummary | MotionSummary
-    with stopped_by_signals(), one_line_errors(as_json):
-        chosen, source = proposer.applied_to(engine)
-        model = SymbolicRegressor(
-            chosen, novelty=novelty, budget=Budget(max_evaluations=evaluations, seconds=seconds),
-            operators=listed(operators) or None, constraints=Constraints(max_complexity=complexity), select=select,
-            noise=noise, parallel=jobs, random_state=seed, guesses=guesses if source is None else source,
-        )  # fmt: skip
-        reading: dict[str, Any] = {
-            "written": written.table_format(), "features": listed(features), "drop": listed(drop) or (), "out": out,
-            "verbose": False if as_json else None,
-        }  # fmt: skip
-        if column is None:
-            summary = fit_table(
-                model,
-                table_source(data),
-                target=target or "",
-                weights=weights,
-                sigma=sigma,
-                checkpoint=checkpoint,
-                **reading,
-            )
-        else:
-            refuse_for_trajectories(target=target, weights=weights, checkpoint=checkpoint)
-            motion = DynamicsRegressor(model, time=column, trajectory=trajectory)
-            summary = fit_trajectories(motion, table_source(data), **reading)
-        if as_json:
-            print_json(summary.to_dict())
-        else:
-            echo(str(summary))
-        _fail_after_printing(summary.problem)
-
-
-@app.command()
-@with_groups
 def predict(
     model: Annotated[Path, typer.Argument(help="What 'sobolev fit --out' wrote.")],
     data: TableArgument,
@@ -368,7 +273,7 @@ def predict(
         else:
             echo(str(found))
             _print_notes(found.notes)
-    _fail_after_printing(found.problem)
+    fail_after_printing(found.problem)
 
 
 @app.command()
@@ -408,7 +313,7 @@ def export(
             print_json({"equation": str(expression), "language": to, "code": text})
         else:
             echo(text)
-    _fail_after_printing(problem)
+    fail_after_printing(problem)
 
 
 @app.command()
@@ -441,7 +346,7 @@ def demo(
         if path is not None:
             page = demonstration.page(cases)
             _, problem = write_or_rescue(path, lambda path: write_whole(path, page))
-    _fail_after_printing(problem)
+    fail_after_printing(problem)
 
 
 @app.command()
@@ -473,6 +378,7 @@ def _options(
     """Which terms of your equation are distinct, needed and determined by your data?"""
 
 
+app.command(context_settings=EARLIER_NAMES)(fit)
 app.command("app")(app_command)
 app.command("filter")(filter_command)
 app.command("pretrain")(pretrain_command)

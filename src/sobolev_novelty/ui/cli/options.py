@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, get_type_hints
 
@@ -20,17 +20,32 @@ from sobolev_novelty.ui.cli.screen import echo
 if TYPE_CHECKING:
     from sobolev_novelty.tables.format import TableFormat
 
+
+def in_panel(name: str) -> Callable[..., Any]:
+    """``typer.Option`` for options that a help shows in a panel of their own."""
+    return partial(typer.Option, rich_help_panel=name)
+
+
+of_columns, _of_format = in_panel("Columns of DATA"), in_panel("How DATA is written")
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="No progress display.")]
 _TABLE = "Table: .csv, .tsv, .txt (also .gz, .xz), .xlsx or .parquet; '-' for standard input."
 TableArgument = Annotated[Path, typer.Argument(metavar="DATA", help=_TABLE)]
 FeaturesOption = Annotated[
-    str | None, typer.Option(help="Columns that are inputs, separated by commas. Default: all numeric ones.")
+    str | None,
+    of_columns(help="Columns that are inputs, separated by commas. Default: all numeric ones."),
 ]
 
-#: Options that once had another name: the old one still works, and no help shows it. Of -o, click keeps the dash.
-_RENAMED = {"output": "out", "o": "-out", "workers": "jobs"}
-OLD_NAMES = {"token_normalize_func": lambda name: _RENAMED.get(name, name)}
+
+def earlier_names(**now: str) -> dict[str, Callable[[str], str]]:
+    """Settings of a command whose options once had other names: these still work, and no help shows them."""
+    names = {before.replace("_", "-"): option for before, option in now.items()}
+    return {"token_normalize_func": lambda name: names.get(name, name)}
+
+
+#: Of -o, click keeps the dash.
+OLD_NAMES = earlier_names(output="out", o="-out", workers="jobs")
 
 
 def json_text(data: Any) -> str:
@@ -48,23 +63,23 @@ class FormatOptions:
     """How a text table is written."""
 
     separator: Annotated[
-        str | None, typer.Option(help="What separates the columns: one character, tab or space. Default: guessed.")
+        str | None,
+        _of_format(help="What separates the columns: one character, tab or space. Default: guessed."),
     ] = None
-    decimal: Annotated[str | None, typer.Option(help="Decimal mark: . or ,. Default: guessed.")] = None
-    encoding: Annotated[str | None, typer.Option(help="Encoding, such as latin-1. Default: guessed.")] = None
-    no_header: Annotated[bool, typer.Option("--no-header", help="The first line is data; columns are x0, x1, …")] = (
-        False
-    )
+    decimal: Annotated[str | None, _of_format(help="Decimal mark: . or ,. Default: guessed.")] = None
+    encoding: Annotated[str | None, _of_format(help="Encoding, such as latin-1. Default: guessed.")] = None
+    no_header: Annotated[bool, _of_format("--no-header", help="The first line is data; columns are x0, x1, …")] = False
     max_megabytes: Annotated[
-        int, typer.Option(help="A compressed table that holds more than this, and 30 times its size, is refused.")
+        int,
+        _of_format(help="A compressed table that holds more than this, and 30 times its size, is refused."),
     ] = 128
     comment: Annotated[
-        str | None, typer.Option(help="How lines begin that are not part of the table; '' for none. Default: guessed.")
+        str | None, _of_format(help="How lines begin that are not part of the table; '' for none. Default: guessed.")
     ] = None
     skip_rows: Annotated[
-        int | None, typer.Option(help="Lines above the names, comments not counted. Default: guessed.")
+        int | None, _of_format(help="Lines above the names, comments not counted. Default: guessed.")
     ] = None
-    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook. Default: the first that is not empty.")] = None
+    sheet: Annotated[str | None, _of_format(help="Sheet of a workbook. Default: the first that is not empty.")] = None
 
     def table_format(self) -> TableFormat:
         """These options as the library's :class:`TableFormat`."""
@@ -87,7 +102,7 @@ class EquationOptions:
     file: Annotated[
         str | None, typer.Option("--file", help="Read the equation from this file, '-' for standard input.")
     ] = None
-    target: Annotated[str | None, typer.Option(help="Column that the equation predicts: not an input.")] = None
+    target: Annotated[str | None, of_columns(help="Column that the equation predicts: not an input.")] = None
     features: FeaturesOption = None
     variables: Annotated[
         str, typer.Option(help="How the equation writes inputs: auto, names, x0 (from zero) or x1 (from one).")

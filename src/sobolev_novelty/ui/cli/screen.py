@@ -32,6 +32,13 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
     typer.echo(printable(text), err=err, nl=nl)
 
 
+def fail_after_printing(*problems: str) -> None:
+    """A result that was printed but is not in the file where it was wanted: exit code 1 all the same."""
+    if any(problems):
+        echo(f"sobolev: {' '.join(filter(None, problems))}", err=True)
+        raise typer.Exit(1)
+
+
 def shown(data: Any) -> Any:
     """Plain data whose texts do nothing but show, for tables that bring escapes of their own."""
     if isinstance(data, str):
