@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import sobolev_novelty as sn
-from places import ROOT, source_of
+from places import ROOT, added, source_of
 
 #: Where the package is installed: wheel, editable or source tree.
 PACKAGE = Path(sn.__file__).parent
@@ -185,7 +185,31 @@ def test_the_worked_diffs_of_contributing_fit_the_files() -> None:
             if line[0] in " -":
                 assert f"\n{line[1:]}\n" in source, f"{new}: {line}"
                 n_lines += 1
-    assert len(blocks) == 4 and n_lines >= 15
+    assert len(blocks) == 6 and n_lines >= 15
+
+
+@pytest.mark.parametrize("title", ["An engine", "A criterion", "A command"])
+def test_what_a_stranger_adds_takes_at_most_fifteen_lines(title: str) -> None:
+    assert 0 < sum(len(text.splitlines()) for text in added(title).values()) <= 15
+
+
+def test_the_worked_criterion_finds_what_it_says() -> None:
+    from sobolev_novelty.search.choose import criteria
+
+    lines = added("A criterion")["src/sobolev_novelty/search/choose/criteria.py"]
+    known = dict(vars(criteria))
+    exec(lines, known)
+    assert known["CRITERIA"][:-1] == criteria.CRITERIA
+    found = known["CRITERIA"][-1](sn.parse("x0**13"), None, None)
+    assert found.sentence == "It has a power of 13." and known["CRITERIA"][-1](sn.parse("x0**3"), None, None) is None
+
+
+def test_the_worked_engine_keeps_the_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sobolev_novelty.testing import check_engine
+
+    (tmp_path / "worked_engine.py").write_text(added("An engine")["src/sobolev_novelty/engines/pairs.py"])
+    monkeypatch.syspath_prepend(tmp_path)
+    check_engine(importlib.import_module("worked_engine").Pairs(), max_evaluations=40)
 
 
 def test_the_example_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:

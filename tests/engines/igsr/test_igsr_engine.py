@@ -298,7 +298,7 @@ def test_of_the_prompts_with_feedback_in_runs_of_the_grammar_sampler_none_names_
         engine = IGSR(Recording(asked), intercept=intercept, limits=Limits(calls=25), names="anonymous")
         budget = Budget(max_evaluations=2000, stop_when_exact=False)
         y = np.sqrt(rows[:, 0]) * rows[:, 1] + 5.0 + 0.05 * np.random.default_rng(9).normal(size=len(rows))
-        SymbolicRegressor(engine, novelty=True, budget=budget, random_state=k, verbose=False).fit(rows, y)
+        SymbolicRegressor(engine, novelty=True, budget=budget, random_state=k).fit(rows, y)
         told += [text for q in asked if (text := q.prompt.partition("These terms repeat")[2])]
     assert len(told) >= 20
     assert [text for text in told if re.search(r"- [0-9.e+-]+ \(novelty", text)] == []

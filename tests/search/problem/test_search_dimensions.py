@@ -80,7 +80,7 @@ def test_nonsense_is_named(equation: str, target: str | None, is_free: bool, mes
 
 def test_units_of_columns_that_are_not_there_are_refused() -> None:
     with pytest.raises(ParameterError, match="'units' names columns that are not there: mass"):
-        Dimensions.of({"mass": "kg"}, None, ("m",))
+        Dimensions.of(sn.Units({"mass": "kg"}), ("m",))
 
 
 def energy() -> tuple[pd.DataFrame, np.ndarray]:

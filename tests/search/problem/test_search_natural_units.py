@@ -69,8 +69,7 @@ def test_inputs_that_leave_simple_numbers_are_one_and_never_a_pure_one() -> None
     assert natural.ones == ("m", "c", "t")
     assert natural.names == ("v",)
     pure = X.assign(v=X["v"] / X["c"])
-    dimensions = Dimensions.of({"m": "kg", "c": "m/s"}, "J", ("m", "v", "c"), is_free=False)
-    assert dimensions is not None
+    dimensions = Dimensions.of(Units({"m": "kg", "c": "m/s"}, "J", constants=False), ("m", "v", "c"))
     found = natural_units(dimensions, Rows.of(pure[["m", "v", "c"]].to_numpy(), y, None, ("m", "v", "c")))
     assert found is not None
     assert found.ones == ("m", "c")

@@ -1,15 +1,18 @@
 """The engines by name, for the regressor, the command line, stored models and benchmarks.
 
-A new engine is one file and one line of :data:`ENGINES`; one of your own gets its name by :func:`register_engine`.
-Nothing heavy is imported here: an engine's module is loaded when it is first used.
+A new engine is one file and one line of :data:`ENGINES`; one of your own gets its name by :func:`register_engine`, or,
+where it is in an installed package, by an entry point of the group ``sobolev.engines``. Nothing heavy is imported here:
+an engine's module is loaded when it is first used.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from sobolev_novelty.core.installed import Brought, brought
 from sobolev_novelty.core.parameters import WORD, Kind, checked
 from sobolev_novelty.errors import ParameterError, require
 
@@ -41,7 +44,17 @@ def engine_names() -> tuple[str, ...]:
     >>> engine_names()[:2]
     ('genetic', 'mcts')
     """
-    return tuple(ENGINES)
+    return tuple(_known())
+
+
+@cache
+def _brought() -> dict[str, Brought]:
+    return brought("sobolev.engines")
+
+
+def _known() -> dict[str, str | type[Engine[Any]]]:
+    """Ours, those registered in this process, and those of installed packages."""
+    return ENGINES | {name: found.place for name, found in _brought().items() if name not in ENGINES}
 
 
 def _is_engine(value: Any) -> bool:
@@ -75,10 +88,21 @@ def register_engine(name: str, engine: str | type[Engine[Any]]) -> None:
 
 def engine_class(name: str) -> type[Engine[Any]]:
     """The engine of this name."""
-    if name not in ENGINES:
-        raise ParameterError(f"'engine' must be one of {', '.join(ENGINES)}, or an Engine. Got '{name}'.")
-    engine = ENGINES[name]
-    return _loaded(engine) if isinstance(engine, str) else engine
+    if name in ENGINES:
+        engine = ENGINES[name]
+        return _loaded(engine) if isinstance(engine, str) else engine
+    if name in _brought():
+        return _engine_of(_brought()[name])
+    raise ParameterError(f"'engine' must be one of {', '.join(engine_names())}, or an Engine. Got '{name}'.")
+
+
+def _engine_of(found: Brought) -> type[Engine[Any]]:
+    from sobolev_novelty.search.contract.engine import Engine
+
+    engine = found.load()
+    if not (isinstance(engine, type) and issubclass(engine, Engine)):
+        raise found.problem("is not a class derived from sobolev_novelty.Engine")
+    return engine
 
 
 def template_engine(guesses: object) -> Engine[Any]:
@@ -123,7 +147,7 @@ def name_of(engine: Engine[Any]) -> str | None:
     'genetic'
     """
     kinds = (type(engine), place_of(type(engine)))
-    return next((name for name, known in ENGINES.items() if known in kinds), None)
+    return next((name for name, known in _known().items() if known in kinds), None)
 
 
 def place_of(engine: type[Engine[Any]]) -> str:

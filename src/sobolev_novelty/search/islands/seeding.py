@@ -17,7 +17,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.score import EXACT_NMSE
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.search.contract.engine import Deadline, Problem
-from sobolev_novelty.search.contract.registry import ENGINES, check_installed, engine_class
+from sobolev_novelty.search.contract.registry import check_installed, engine_class, engine_names
 from sobolev_novelty.search.loop.loop import Budget, Callback, SearchProgress, SearchResult, run
 
 #: Fits that are handed over, and the share of a budget that finding them may take. An engine's import comes on top.
@@ -31,9 +31,10 @@ def seeding_engine(guesses: Any) -> str | None:
     """The engine that ``guesses`` names; None where they are equations."""
     if not isinstance(guesses, str):
         return None
-    if guesses not in ENGINES:
+    if guesses not in engine_names():
         raise ParameterError(
-            f"'guesses' must be a list of equations, or the name of an engine ({', '.join(ENGINES)}). Got '{guesses}'."
+            f"'guesses' must be a list of equations, or the name of an engine ({', '.join(engine_names())}). "
+            f"Got '{guesses}'."
         )
     check_installed(guesses)  # now, and not when a part of the search is done
     return guesses

@@ -25,7 +25,7 @@ from sobolev_novelty.errors import DataError, ParameterError, SobolevError, shor
 from sobolev_novelty.kernels.evaluate import as_expression
 from sobolev_novelty.price.noise import Noise
 from sobolev_novelty.search.contract.engine import Engine, GuessSource, SobolevGuidance
-from sobolev_novelty.search.contract.registry import ENGINES, engine_named, name_of, place_of
+from sobolev_novelty.search.contract.registry import engine_named, engine_names, name_of, place_of
 from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.settings import BEFORE
@@ -353,7 +353,7 @@ def _engine_to_dict(engine: Engine[Any] | StoredEngine) -> dict[str, Any]:
 def _engine_from_dict(stored: dict[str, Any]) -> Engine[Any] | StoredEngine:
     """The engine, or what is known of it where it cannot be made: predictions need none."""
     name, options, missing = str(stored["name"]), dict(stored["options"]), tuple(map(str, stored["missing"]))
-    if name not in ENGINES:
+    if name not in engine_names():
         reason = "no engine of this name is registered here (sobolev_novelty.register_engine)."
     elif missing:
         reason = f"JSON could not hold its option(s) {', '.join(missing)}."

@@ -343,7 +343,7 @@ def check_units(
     >>> energy = Units({"m": "kg", "v": "m/s"}, target="J", constants=False)
     >>> check_units("m*v**2/2", energy)
     >>> try:
-    ...     check_units("m*v + exp(v)", energy)
+    ...     check_units("m*v**2/2 + exp(v)", energy)
     ... except ParameterError as error:
     ...     print(error)
     'units' do not fit the equation. In exp(v), v has the unit m/s, not a pure number.

@@ -16,8 +16,7 @@ import typer
 
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.ui.cli.app import app_command
-from sobolev_novelty.ui.cli.bench import bench_app
-from sobolev_novelty.ui.cli.corpus import filter_command, pretrain_command
+from sobolev_novelty.ui.cli.commands import Commands
 from sobolev_novelty.ui.cli.errors import one_line_errors
 from sobolev_novelty.ui.cli.fit import EARLIER_NAMES, fit
 from sobolev_novelty.ui.cli.llm import llm_app
@@ -35,7 +34,6 @@ from sobolev_novelty.ui.cli.options import (
     with_groups,
 )
 from sobolev_novelty.ui.cli.screen import echo, fail_after_printing, open_standard_streams, shown
-from sobolev_novelty.ui.cli.turbulence import turbulence_app
 
 if TYPE_CHECKING:
     from sobolev_novelty.report.reporting import NoveltyReport
@@ -46,6 +44,7 @@ REJECTED = 3
 
 app = typer.Typer(
     name="sobolev",
+    cls=Commands,
     help="Which terms of your equation are distinct, needed and determined by your data?",
     no_args_is_help=True,
     add_completion=False,
@@ -251,6 +250,9 @@ def accepts(
         raise typer.Exit(REJECTED)
 
 
+app.command(context_settings=EARLIER_NAMES)(fit)
+
+
 @app.command()
 @with_groups
 def predict(
@@ -378,12 +380,7 @@ def _options(
     """Which terms of your equation are distinct, needed and determined by your data?"""
 
 
-app.command(context_settings=EARLIER_NAMES)(fit)
 app.command("app")(app_command)
-app.command("filter")(filter_command)
-app.command("pretrain")(pretrain_command)
-app.add_typer(bench_app, name="bench")
-app.add_typer(turbulence_app, name="turbulence")
 app.add_typer(llm_app, name="llm")
 
 
