@@ -79,8 +79,8 @@ class Cores:
                 f"'parallel', or a loss by name. Got {parallel}."
             )
         if parallel.number is None and parallel.client is not None:
-            return cls(parallel.threads, max(1, n_workers(parallel.client)) + 1, parallel.client)
-        return cls(parallel.threads, _cores(parallel.number or -1), parallel.client)
+            return cls(int(parallel.threads), max(1, n_workers(parallel.client)) + 1, parallel.client)
+        return cls(int(parallel.threads), _cores(parallel.number or -1), parallel.client)
 
     def search(
         self,
@@ -113,7 +113,7 @@ class Cores:
 
 def _cores(number: int) -> int:
     """Cores of this machine, where they are counted from all of them."""
-    return number if number > 0 else max(1, (os.cpu_count() or 1) + 1 + number)
+    return int(number) if number > 0 else max(1, (os.cpu_count() or 1) + 1 + int(number))
 
 
 def own_operators_of(problem: Problem) -> list[str]:

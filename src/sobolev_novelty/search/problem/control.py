@@ -6,7 +6,6 @@ One value, carried by the problem: the loop, the finish and the choice ask it th
 from __future__ import annotations
 
 import heapq
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -14,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.operators import OPERATORS, SPELLINGS, Operator
+from sobolev_novelty.core.operators import Operator
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import derivatives
-from sobolev_novelty.search.problem.constraints import Constraints
+from sobolev_novelty.search.problem.constraints import DIRECTIONS, Constraints
 from sobolev_novelty.search.problem.loss import Loss
 from sobolev_novelty.search.problem.template import Template
 
@@ -26,7 +25,6 @@ from sobolev_novelty.search.problem.template import Template
 N_LINES, N_POINTS = 64, 33
 #: A slope against the rule is rounding if it is below this share of the largest one.
 ROUNDING = 1e-9
-DIRECTIONS = {"increasing": 1.0, "decreasing": -1.0}
 #: Levels of nested limits that are looked at: a subtree's largest number of each operator on one path.
 Counts = tuple[int, ...]
 
@@ -68,19 +66,12 @@ class Control:
     def of(cls, names: Sequence[str], constraints: Constraints | None = None, loss: Any = "squared") -> Control:
         """What a user says, checked."""
         said = Constraints() if constraints is None else constraints
-        costs = {
-            _operator("operator_costs", name): _whole("operator_costs", cost, 1, f" for '{name}'")
-            for name, cost in (said.operator_costs or {}).items()
-        }
-        limits = {
-            _operator("nesting", outer): {
-                _operator("nesting", name): _whole("nesting", limit, 0, f" for '{name}' in '{outer}'")
-                for name, limit in _mapping("nesting", inner, '{"sin": {"cos": 0}}').items()
-            }
-            for outer, inner in (said.nesting or {}).items()
-        }
+        unknown = [str(name) for name in said.monotone or {} if name not in names]
+        if unknown:
+            raise ParameterError(f"'monotone' names '{unknown[0]}', which is not a column. Known: {', '.join(names)}.")
+        directions = {str(name): DIRECTIONS[direction] for name, direction in (said.monotone or {}).items()}
         template = None if said.template is None else Template.of(said.template, names)
-        return cls(costs, limits, said.max_depth, _directions(said.monotone, names), Loss.of(loss), template)
+        return cls(said.costs, said.limits, said.max_depth, directions, Loss.of(loss), template)
 
     @property
     def is_plain(self) -> bool:
@@ -201,33 +192,3 @@ def _lines(X: FloatArray, place: int) -> FloatArray:
     lines = np.repeat(bases[:, :, None], N_POINTS, axis=2)
     lines[place] = np.linspace(float(low[place, 0]), float(high[place, 0]), N_POINTS)
     return lines
-
-
-def _mapping(argument: str, value: Any, example: str) -> Mapping[Any, Any]:
-    if not isinstance(value, Mapping):
-        raise ParameterError(f"'{argument}' must be a dictionary such as {example}. Got {value!r}.")
-    return value
-
-
-def _operator(argument: str, name: Any) -> str:
-    op = SPELLINGS.get(name) if isinstance(name, str) else None
-    if op is None:
-        raise ParameterError(f"'{argument}' names '{name}', which is not an operator. Known: {', '.join(OPERATORS)}.")
-    return op.name
-
-
-def _whole(argument: str, value: Any, least: int, where: str = "") -> int:
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ParameterError(f"'{argument}' must be a whole number of at least {least}{where}. Got {value!r}.")
-    return int(value)
-
-
-def _directions(monotone: Mapping[str, str] | None, names: Sequence[str]) -> dict[str, float]:
-    found = {}
-    for name, direction in (monotone or {}).items():
-        if name not in names:
-            raise ParameterError(f"'monotone' names '{name}', which is not a column. Known: {', '.join(names)}.")
-        if not isinstance(direction, str) or direction not in DIRECTIONS:
-            raise ParameterError(f"'monotone' must be 'increasing' or 'decreasing' for '{name}'. Got {direction!r}.")
-        found[str(name)] = DIRECTIONS[direction]
-    return found
