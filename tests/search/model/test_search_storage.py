@@ -207,6 +207,23 @@ def test_files_of_version_1_still_load(tmp_path: Path) -> None:
     assert loaded.fit(X, Y).score(X, Y) > 0.99
 
 
+def test_arguments_of_version_4_are_put_where_they_belong_without_a_word(tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    saved(path)
+    content = json.loads(path.read_text())
+    now = ("budget", "constraints", "units", "parallel")
+    settings = {name: value for name, value in content["settings"].items() if name not in now}
+    settings |= {"timeout": 5.0, "max_complexity": 20, "nesting": None, "y_units": "J", "constant_units": False}
+    settings |= {"units": {"type": "mapping", "items": {"mass": "kg", "speed": "m/s"}}, "n_jobs": 2, "islands": None}
+    settings |= {"sigma": [0.1] * 200, "verbose": False, "warm_start": True}
+    path.write_text(json.dumps(content | {"version": 4, "settings": settings}))
+    loaded = SymbolicRegressor.load(path)
+    assert loaded.budget == Budget(seconds=5.0) and loaded.parallel == 2
+    assert loaded.constraints == Constraints(max_complexity=20)
+    assert loaded.units == Units({"mass": "kg", "speed": "m/s"}, target="J", constants=False)
+    assert not hasattr(loaded, "_said_before")  # what belonged to the rows of that fit
+
+
 @pytest.mark.parametrize("version", [0, 6, None, "2"])
 def test_files_of_another_version_are_refused_with_what_was_found(tmp_path: Path, version: object) -> None:
     path = tmp_path / "model.json"

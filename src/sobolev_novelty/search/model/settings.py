@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, cast
 
 from sklearn.base import BaseEstimator
 
@@ -22,6 +22,7 @@ from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.problem.constraints import Constraints, Units
 
+P = ParamSpec("P")
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
 
 
@@ -114,16 +115,16 @@ BEFORE: Mapping[str, Before] = {
 }
 
 
-def with_earlier_names(init: Callable[..., None]) -> Callable[..., None]:
+def with_earlier_names(init: Callable[P, None]) -> Callable[P, None]:
     """A constructor that takes the arguments of earlier versions too."""
 
     @wraps(init)
     def made(self: Settings, *args: Any, **given: Any) -> None:
         earlier = {name: given.pop(name) for name in BEFORE if name in given}
-        init(self, *args, **given)
+        cast("Callable[..., None]", init)(self, *args, **given)
         self._take(earlier)
 
-    return made
+    return cast("Callable[P, None]", made)
 
 
 class Settings(BaseEstimator):  # type: ignore[misc]
