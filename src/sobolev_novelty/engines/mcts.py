@@ -41,6 +41,7 @@ from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.propose.partial_expressions import Hole, Partial, Step, open_hole, power_laws, write_form
 from sobolev_novelty.search.propose.reranking import Reranker, by_reward
 from sobolev_novelty.search.propose.term_library import Library, make_library
+from sobolev_novelty.search.propose.vocabulary import AROUND_OTHERS
 
 #: Rows on which terms are screened, and on which novelty is computed.
 SCREEN_ROWS = 300
@@ -232,7 +233,7 @@ class MCTS(Engine[TreeState]):
     def _steps(self, state: TreeState, partial: Partial, hole: Hole) -> list[Step]:
         last = partial.steps[-1] if partial.steps else None
         steps: list[Step] = []
-        if not isinstance(last, str) or last.startswith(("exp", "inverse")):
+        if not isinstance(last, str) or last in AROUND_OTHERS:
             steps += [
                 name for name, outer in OUTERS.items() if outer.is_allowed(state.writer.operators) and name != last
             ]

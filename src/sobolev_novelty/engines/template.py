@@ -15,13 +15,11 @@ from sobolev_novelty.search.contract.engine import Candidate, Engine, Guidance, 
 from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.loop.front import distinct
 from sobolev_novelty.search.problem.template import Template
+from sobolev_novelty.search.propose import vocabulary as words
 
 POPULATION_SIZE, N_OFFSPRING, TOURNAMENT_SIZE = 150, 150, 5
 #: Limits of one function.
 MAX_TERMS, MAX_TERM_SIZE = 4, 15
-#: Functions of one input that are tried first, and how often a form is begun from other constants.
-FIRST = ("square", "cube", "inv", "sqrt", "exp", "log", "sin", "cos", "tanh")
-SCALED = ("exp", "sin", "cos", "tanh")
 #: Combinations of first functions in the first round.
 MAX_FIRST = 800
 CROSSOVER = 0.4
@@ -146,9 +144,9 @@ def _library(vocabulary: Vocabulary, operators: tuple[str, ...]) -> list[Genome]
     inputs = [Expression.of(name) for name in vocabulary.names]
     terms = list(inputs)
     for e in inputs:
-        terms += [Expression.of(op, e) for op in FIRST if op in operators]
-        scaled = [Expression.of("mul", c, e) for c in (-0.5, 3.0)]
-        terms += [Expression.of(op, s) for op in SCALED if op in operators for s in scaled]
+        terms += [Expression.of(op, e) for op in words.FIRST if op in operators]
+        scaled = [Expression.of("mul", c, e) for c in words.TEMPLATE_SCALES]
+        terms += [Expression.of(op, s) for op in words.SCALED if op in operators for s in scaled]
     for k, a in enumerate(inputs):
         terms += [Expression.of("mul", a, b) for b in inputs[k + 1 :]]
         terms += [Expression.of("div", a, b) for b in inputs if b != a and "div" in operators]

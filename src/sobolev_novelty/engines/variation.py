@@ -15,6 +15,7 @@ import numpy as np
 from sobolev_novelty.algebra.writing import ONE, chained
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS, Operator
+from sobolev_novelty.search.propose.vocabulary import BESIDE_PARTS, IN_FRONT_OF_PARTS
 
 Genome = tuple[Expression, ...]
 Change = Callable[["Genome", "Vocabulary", np.random.Generator], "Genome"]
@@ -182,8 +183,8 @@ def _with_constant(term: Expression, spot: int, vocabulary: Vocabulary, rng: np.
     """A constant the fit can move: c·e or e + c somewhere inside the term."""
     inner = term.subtree(spot)
     if rng.random() < 0.5:
-        return term.replace(spot, Expression.of("mul", float(rng.choice([0.5, 1.0, 2.0, -1.0])), inner))
-    return term.replace(spot, Expression.of("add", inner, float(rng.choice([1.0, -1.0, 0.5, 2.0]))))
+        return term.replace(spot, Expression.of("mul", float(rng.choice(IN_FRONT_OF_PARTS)), inner))
+    return term.replace(spot, Expression.of("add", inner, float(rng.choice(BESIDE_PARTS))))
 
 
 def _another_term(genome: Genome, vocabulary: Vocabulary, rng: np.random.Generator) -> Genome:

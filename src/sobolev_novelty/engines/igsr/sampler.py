@@ -16,20 +16,15 @@ from sobolev_novelty.core.expression import format_name
 from sobolev_novelty.core.parameters import COUNT, WORD, checked_class, number
 from sobolev_novelty.engines.igsr.talk.answers import read_answer
 from sobolev_novelty.engines.igsr.talk.protocol import Answer, Question, Vocabulary
+from sobolev_novelty.search.propose.vocabulary import DRAWN, DRAWN_EXPONENTS, FOR_DRAWN
 
 T = TypeVar("T")
 
-#: Exponents of a factor, and how often each is drawn.
-_POWERS = (1.0, 2.0, 3.0, 0.5, -1.0, -2.0, -0.5)
-_POWER_SHARES = (0.5, 0.15, 0.04, 0.07, 0.16, 0.06, 0.02)
-#: Functions of which each is drawn as often as any other.
-_FUNCTIONS = ("sin", "cos", "exp", "log", "sqrt", "tanh", "inv", "square", "arcsin", "arccos")
+_POWERS, _SHARES = tuple(DRAWN_EXPONENTS), tuple(DRAWN_EXPONENTS.values())
 #: Share of the draws that change a term of the current model.
 _NEAR = 0.35
 #: Draws for each term that is wanted; what the operators cannot write is drawn again.
 _TRIES = 12
-#: With all of these, everything that is drawn can be written.
-_USUAL = frozenset({"add", "sub", "mul", "div", "square", "cube", "sqrt", "inv", "exp"})
 
 
 @checked_class(concurrency=COUNT, n_terms=COUNT, model=WORD, temperature=number(0.0), max_answer_tokens=COUNT)
@@ -62,7 +57,7 @@ class GrammarSampler:
         """Terms, one per line."""
         vocabulary = question.vocabulary
         draw = _Draw(np.random.default_rng(question.seed), vocabulary, question.current)
-        is_free = set(vocabulary.operators) >= _USUAL
+        is_free = set(vocabulary.operators) >= FOR_DRAWN
         terms: dict[str, None] = {}
         for _ in range(_TRIES * question.n_terms):
             term = draw.term()
@@ -84,7 +79,7 @@ class _Draw:
         self.signed = [name for name, (low, _) in ranges.items() if low < 0.0]
         # Inputs that keep away from zero may stand below a line.
         self.away = {name: low > 0.0 or high < 0.0 for name, (low, high) in ranges.items()}
-        self.functions = [name for name in _FUNCTIONS if name in vocabulary.operators]
+        self.functions = [name for name in DRAWN if name in vocabulary.operators]
 
     def one_of(self, items: Sequence[T]) -> T:
         return items[int(self.rng.integers(len(items)))]
@@ -100,7 +95,7 @@ class _Draw:
     def power(self, name: str | None = None) -> str:
         """A power of an input, of any where none is named."""
         name = name or self.one_of(self.names)
-        exponent = float(self.rng.choice(_POWERS, p=_POWER_SHARES))
+        exponent = float(self.rng.choice(_POWERS, p=_SHARES))
         if exponent < 0.0 and not self.away[name]:
             exponent = -exponent
         if exponent % 1.0 and name in self.signed:

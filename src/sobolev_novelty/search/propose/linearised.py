@@ -14,11 +14,10 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.kernels.evaluate import derivatives
+from sobolev_novelty.search.propose.vocabulary import BENDING
 
 #: Share of a function's spread by which it may differ from the line or the parabola.
 NEARLY = 1e-3
-#: Functions that are looked at.
-_FUNCTIONS = frozenset(("sin", "cos", "tan", "exp", "log", "tanh", "arcsin", "arccos", "arctan", "sqrt", "inv", "cbrt"))
 
 
 def linearised(expression: Expression, sample: Sample) -> list[Expression]:
@@ -35,7 +34,7 @@ def linearised(expression: Expression, sample: Sample) -> list[Expression]:
     places = [
         place
         for place, token in enumerate(expression.tokens)
-        if isinstance(token, Operator) and token.name in _FUNCTIONS and expression.subtree(place).variables
+        if isinstance(token, Operator) and token.name in BENDING and expression.subtree(place).variables
     ]
     if not places:
         return []

@@ -16,12 +16,10 @@ from sobolev_novelty.algebra.products import EXPONENTS
 from sobolev_novelty.algebra.writing import ONE, raised, scaled, summands, weighted_sum
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
+from sobolev_novelty.search.propose import vocabulary as words
 
-#: Powers of 1 + u that are tried for each other, and for exp(u).
-POWERS = (1.0, -1.0, 0.5, -0.5, 2.0, -2.0)
 #: Slopes beyond this, and below, are accidents of a fit.
 LEAST_SLOPE = 1e-9
-_FUNCTIONS = ("exp", "cos", "sin", "log")
 
 
 def relatives(expression: Expression) -> list[Expression]:
@@ -58,7 +56,7 @@ class _Site:
         """What may be meant instead."""
         changed = self.u.children[0] if _name(self.u) == "square" else Expression.of("square", self.u)
         for u in (self.u, changed):
-            for p in POWERS:
+            for p in words.OF_ONE_PLUS:
                 if u is changed or p != self.power:
                     yield self._times(raised(weighted_sum([(self.slope / p, u), (1.0, ONE)]), p))
             if u is changed or self.power is not None:
@@ -79,7 +77,7 @@ def _sites(expression: Expression) -> Iterator[_Site]:
     for place, token in enumerate(expression.tokens):
         if not isinstance(token, Operator) or place in taken:
             continue
-        if token.name in _FUNCTIONS:
+        if token.name in words.RELATED:
             taken.add(place + 1)  # a sum there is a phase, or a scale
             yield from _of_function(place, expression.subtree(place), token.name)
         else:
@@ -94,7 +92,7 @@ def _of_function(place: int, part: Expression, name: str) -> Iterator[_Site]:
     slope, u = parts[0]
     if name == "exp":
         yield _Site(place, None, u, slope, None)
-    elif name in ("cos", "sin"):
+    elif name in words.WAVES:
         yield _Site(place, None, Expression.of("square", u), -0.5 * slope * slope, 0.0)
     elif (found := _linear(argument)) is not None:
         yield _Site(place, None, u, -0.5 * found[1], 0.0, u)

@@ -24,17 +24,14 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import own_operators
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.search.problem.units import HUGE, TINY
+from sobolev_novelty.search.propose import vocabulary as words
 
 MAX_TERMS = 5000
 MAX_LEARNED = 200
 #: Terms that vary by less than this share of their size are left out.
 NEARLY_CONSTANT = 0.02
-#: Monomials whose periodograms are looked at, and the numbers of cycles over the data.
+#: Monomials whose periodograms are looked at.
 MAX_ARGUMENTS = 120
-CYCLES = np.arange(0.75, 12.0, 0.25)
-_SINGLE = (1.0, 2.0, 3.0, 4.0, -1.0, -2.0, -3.0, 0.5, -0.5, 1.5)
-_PAIR = (1.0, 2.0, -1.0, -2.0, 0.5, 3.0)
-_TRIPLE = (1.0, -1.0, 2.0)
 
 
 @dataclass(slots=True)
@@ -193,7 +190,7 @@ def periodic_atoms(
         span = float(np.ptp(u))
         if not TINY < span < HUGE:
             continue
-        c = 2.0 * np.pi / span * CYCLES
+        c = 2.0 * np.pi / span * words.TURNS
         phase = np.outer(c, u)
         waves = np.stack([np.sin(phase), np.cos(phase)], axis=1)  # (frequency, 2, row)
         waves -= waves.mean(axis=2, keepdims=True)
@@ -203,7 +200,7 @@ def periodic_atoms(
         best = int(np.argmax(explained))
         found.append((float(explained[best]), Expression.of("mul", float(c[best]), expression)))
     found.sort(key=lambda entry: -entry[0])
-    return [Expression.of(name, argument) for _, argument in found[:n_best] for name in ("sin", "cos")]
+    return [Expression.of(name, argument) for _, argument in found[:n_best] for name in words.WAVES]
 
 
 def _domain(row: FloatArray) -> str:
@@ -215,7 +212,7 @@ def _domain(row: FloatArray) -> str:
 
 
 def _monomials(names: Sequence[str], domains: dict[str, str]) -> Iterable[Product]:
-    for size, exponents in ((1, _SINGLE), (2, _PAIR), (3, _TRIPLE)):
+    for size, exponents in enumerate(words.DRAWN_MONOMIALS, 1):
         for chosen in combinations(names, size):
             bases = [Expression.of(name) for name in chosen]
             for powers in itertools.product(exponents, repeat=size):
@@ -234,9 +231,9 @@ def atoms_of(names: Sequence[str], writer: Writer) -> list[Expression]:
     atoms: list[Expression] = []
     for name in names:
         x = Expression.of(name)
-        atoms += _functions(x, Expression.of("mul", 1.0, x) if writer.has("mul") else x, (0.5, 2.0, 3.0))
+        atoms += _functions(x, Expression.of("mul", 1.0, x) if writer.has("mul") else x, words.ATOM_SCALES)
         sums = [Expression.of("add", e, 1.0) for e in (x, raised(x, 2.0))]
-        atoms += [Expression.of(function, s) for function in ("inv", "sqrt") for s in sums]
+        atoms += [Expression.of(function, s) for function in words.OF_SHIFTED for s in sums]
     for first, second in combinations(names, 2):
         atoms += _of_pair(Expression.of(first), Expression.of(second))
     return list(dict.fromkeys(e for e in map(writer.written, atoms) if e is not None))
@@ -245,7 +242,7 @@ def atoms_of(names: Sequence[str], writer: Writer) -> list[Expression]:
 def _functions(x: Expression, free: Expression, scales: Sequence[float] = ()) -> list[Expression]:
     """Elementary functions of ``x``, or of ``free``, which is x with a factor that the fit may change."""
     found = []
-    for name in ("sin", "cos"):
+    for name in words.WAVES:
         found.append(Expression.of(name, x))
         found += [Expression.of(name, Expression.of("mul", c, x)) for c in scales]
         found.append(Expression.of("square", Expression.of(name, x)))
@@ -258,7 +255,7 @@ def _of_pair(a: Expression, b: Expression) -> list[Expression]:
     sums = [Expression.of(name, a, b) for name in ("sub", "add")]
     ratios = [Expression.of("div", a, b), Expression.of("div", b, a)]
     found = [f for argument in (Expression.of("mul", a, b), *ratios, *sums) for f in _functions(argument, argument)]
-    found += [product([(s, k)]) for s in sums for k in (1.0, 2.0, -1.0)]
+    found += [product([(s, k)]) for s in sums for k in words.OF_SUMS]
     squares = raised(a, 2.0), raised(b, 2.0)
     quadratic = [Expression.of(name, *squares) for name in ("add", "sub")]
     quadratic += [Expression.of("sub", 1.0, raised(ratio, 2.0)) for ratio in ratios]

@@ -17,18 +17,16 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from sobolev_novelty.algebra.outer import BOSE, INSIDE, LOG1P, ROOT1P, SATURATION, composed, filled, value_at
+from sobolev_novelty.algebra.outer import INSIDE, composed, filled, value_at
 from sobolev_novelty.algebra.writing import ONE, multiplied, product, respelled, scaled
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels import JoinedColumns, LazyColumns, joined_lengths
+from sobolev_novelty.search.propose import vocabulary as words
 
 #: Index of a column -> its expression.
 Recipe = Callable[[int], Expression]
 Places = npt.NDArray[np.intp]
-
-#: Functions of one argument a dictionary may use, if the problem's operators allow them.
-UNARY = ("sin", "cos", "exp", "log", "tanh", "sqrt")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -175,23 +173,12 @@ def listed(values: FloatArray, expressions: Sequence[Expression]) -> Dictionary:
     return Dictionary(values, expressions.__getitem__)
 
 
-#: Exponents tried for each variable, and the largest sum of their sizes, by number of variables.
-_EXPONENTS: dict[int, tuple[tuple[float, ...], float]] = {
-    1: ((-4, -3, -2, -1.5, -1, -0.5, 0.5, 1, 1.5, 2, 3, 4), 4),
-    2: ((-3, -2, -1, -0.5, 0.5, 1, 2, 3, 4), 6),
-    3: ((-2, -1, -0.5, 0.5, 1, 2, 3), 6),
-    4: ((-2, -1, 1, 2), 5),
-    5: ((-2, -1, 1, 2), 4),
-}
-_MANY: tuple[tuple[float, ...], float] = ((-2, -1, 1, 2), 3)
-
-
 def exponent_table(
     variables: Sequence[Variable], *, max_total: float | None = None, choices: tuple[float, ...] | None = None
 ) -> FloatArray:
     """Exponent vectors of the monomials of a dictionary, simplest first, the constant left out."""
     d = len(variables)
-    default_choices, default_total = _EXPONENTS.get(d, _MANY)
+    default_choices, default_total = words.EXPONENTS.get(d, words.OF_MANY)
     choices = default_choices if choices is None else choices
     total = default_total if max_total is None else max_total
     return _exponents(tuple(v.is_positive for v in variables), total, choices)
@@ -240,10 +227,10 @@ def power_products(variables: Sequence[Variable], exponents: FloatArray) -> Dict
 def arguments(variables: Sequence[Variable], *, limit: int = 120) -> Dictionary:
     """Simple arguments of functions: small monomials, sums and differences of two variables."""
     d = len(variables)
-    table = exponent_table(variables, max_total=3 if d <= 2 else 2, choices=(-2, -1, 1, 2))
+    table = exponent_table(variables, max_total=3 if d <= 2 else 2, choices=words.WHOLE)
     if d > 2:
         # Larger products of first powers, such as a·b/(c·d), occur in exponents and phases.
-        wide = exponent_table(variables, max_total=min(d, 4), choices=(-1, 1))
+        wide = exponent_table(variables, max_total=min(d, 4), choices=words.FIRST_POWERS)
         table = np.unique(np.vstack([table, wide]), axis=0)
         table = table[np.argsort(np.abs(table).sum(axis=1), kind="stable")]
     # w and 1/w carry the same information under most functions; a leading positive power is enough for phases.
@@ -278,8 +265,8 @@ def products(left: Dictionary, right: Dictionary, *, limit: int = 60_000) -> Pai
 def functions(base: Dictionary, operators: Sequence[str], *, scales: tuple[float, ...] = (1.0,)) -> Dictionary:
     """Functions of the columns of ``base``: u(c·w)."""
     whole = [empty(base.values.shape[1])]
-    for name in (name for name in UNARY if name in operators):
-        for c in (1.0, -1.0) if name == "exp" else scales if name in ("sin", "cos") else (1.0,):
+    for name in (name for name in words.IN_DICTIONARIES if name in operators):
+        for c in (1.0, -1.0) if name == "exp" else scales if name in words.WAVES else (1.0,):
             whole.append(_images(base, filled(composed(name), scaled(c, Expression.of(INSIDE)))))
     return joined(whole)
 
@@ -295,7 +282,7 @@ def additive_dictionary(
 ) -> LazyDictionary:
     """Columns for sums: 1, monomials, functions of arguments, and products of the two."""
     d = len(variables)
-    scales = (1.0, 0.5, 2.0) if d <= 2 else (1.0,)
+    scales = words.SCALES if d <= 2 else (1.0,)
     inner = distinct(functions(arguments(variables, limit=60 if d <= 2 else 90), operators, scales=scales)).dense()
     small = monomials(variables, max_total=4 if d <= 2 else 2 if d > 4 else 3, limit=120)
     whole: list[Dictionary | Pairs] = [constant(variables), monomials(variables, limit=2500), inner]
@@ -318,8 +305,8 @@ def algebraic_factors(variables: Sequence[Variable]) -> LazyDictionary:
     Up to a monomial every sum of two monomials is one of these, so nothing is listed twice where powers of the
     variables are free.
     """
-    most = {1: 4, 2: 6, 3: 6, 4: 5, 5: 5}.get(len(variables), 4)
-    table = exponent_table(variables, max_total=most, choices=(-2, -1, 1, 2))
+    most = words.IN_FACTORS.get(len(variables), words.IN_FACTORS_OF_MANY)
+    table = exponent_table(variables, max_total=most, choices=words.WHOLE)
     # p/q and q/p give the same two columns: the first exponent decides which is kept.
     leading = np.take_along_axis(table, np.argmax(table != 0.0, axis=1)[:, None], axis=1)[:, 0]
     table = table[leading > 0.0][:4000]
@@ -332,8 +319,8 @@ def functional_factors(
     variables: Sequence[Variable], operators: Sequence[str], *, limit: int = 30_000
 ) -> LazyDictionary:
     """Columns for products: functions, and their sums with 1 and with the variables."""
-    inner = distinct(functions(arguments(variables, limit=60), operators, scales=(1.0, 0.5))).dense()
-    few = monomials(variables, max_total=1, choices=(-1, 1))
+    inner = distinct(functions(arguments(variables, limit=60), operators, scales=words.SLOW)).dense()
+    few = monomials(variables, max_total=1, choices=words.FIRST_POWERS)
     left, right = constant(variables) + few, joined([inner, products(few, inner.head(150), limit=3000)])
     return distinct(inner, Pairs("add", left, right, limit // 2), Pairs("sub", left, right, limit // 2))
 
@@ -342,29 +329,14 @@ def plain_factors(variables: Sequence[Variable], operators: Sequence[str]) -> La
     """A short list of columns for products: functions of simple arguments, and the arguments plus and minus 1."""
     inner = arguments(variables, limit=40)
     shifted = (Pairs(name, constant(variables), inner, len(inner)) for name in ("add", "sub"))
-    return distinct(functions(inner, operators, scales=(1.0, 0.5)), *shifted)
-
-
-#: Functions scanned over a constant inside: u(c·w).
-_WAVES = (composed("sin"), composed("cos"))
-_SCANNED = (
-    *_WAVES,
-    composed("exp"),
-    composed("tanh"),
-    LOG1P,
-    SATURATION,
-    BOSE,
-    ROOT1P,
-)
-_CYCLES = np.linspace(0.3, 40.0, 150)
-_SIZES = np.concatenate([-np.logspace(-2, 1.2, 24), np.logspace(-2, 1.2, 24)])
+    return distinct(functions(inner, operators, scales=words.SLOW), *shifted)
 
 
 def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) -> LazyDictionary:
     """Monomials times functions whose argument is scaled by a grid of constants."""
     d = len(variables)
     inner = arguments(variables, limit=8 if d == 1 else 14)
-    templates = [template for template in _SCANNED if respelled(template, operators) is not None]
+    templates = [template for template in words.SCANNED if respelled(template, operators) is not None]
     found = []
     for k, w in enumerate(inner.values):
         size = float(np.abs(w).max())
@@ -374,13 +346,13 @@ def scanned_dictionary(variables: Sequence[Variable], operators: Sequence[str]) 
     scanned = joined(found) if found else empty(len(variables[0].values))
     if not len(scanned):
         return chained([scanned])
-    small = monomials(variables, max_total=3 if d == 1 else 1, choices=(-3, -2, -1, 1, 2, 3))
+    small = monomials(variables, max_total=3 if d == 1 else 1, choices=words.UP_TO_CUBES)
     return chained([constant(variables), small, scanned, products(small.head(6), scanned, limit=40_000)])
 
 
 def _scaled_images(template: Expression, argument: Expression, w: FloatArray, size: float) -> Dictionary:
     """u(c·w) over the grid of the function, where all values are finite."""
-    grid = (_CYCLES if template in _WAVES else _SIZES) / size
+    grid = (words.CYCLES if template in words.WAVE_TEMPLATES else words.SIZES) / size
     values = value_at(template, np.multiply.outer(grid, w))
     fine = np.isfinite(values).all(axis=1)
     kept = grid[fine].tolist()

@@ -20,6 +20,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.linear.projection import factor
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Dictionary,
@@ -56,7 +57,7 @@ def polynomials(variables: Sequence[Variable], degree: int) -> Dictionary:
 def variants(variables: Sequence[Variable], operators: Sequence[str]) -> Iterator[list[Variable]]:
     """The variables themselves, and with one of them replaced by its sine, cosine, exponential or square root."""
     yield list(variables)
-    for i, name in itertools.product(range(len(variables)), ("cos", "sin", "exp", "sqrt")):
+    for i, name in itertools.product(range(len(variables)), words.IN_QUOTIENTS):
         if name not in operators:
             continue
         with np.errstate(all="ignore"):
@@ -75,9 +76,9 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
     forms = []
     for degree in (2, 3) if d <= 4 else (2,):
         forms.append(_eliminated(polynomials(variables, degree), t))
-    laurent = monomials(variables, max_total=3 if d <= 3 else 2, choices=(-2, -1, 1, 2))
+    laurent = monomials(variables, max_total=3 if d <= 3 else 2, choices=words.WHOLE)
     forms.append(_eliminated((constant(variables) + laurent).head(_MAX_COLUMNS), t))
-    if d <= 4 and {"sin", "cos"} <= set(operators):
+    if d <= 4 and set(words.WAVES) <= set(operators):
         phases = _phases(variables)
         for degree in (1, 2):
             forms.append(_eliminated(joined([products(polynomials(variables, degree), phases)]).head(_MAX_COLUMNS), t))
@@ -88,7 +89,7 @@ def sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str])
 def _waves(variables: Sequence[Variable], place: int) -> Dictionary:
     """Powers of the other variables, roots among them, times 1, sin and cos of one."""
     others = [v for k, v in enumerate(variables) if k != place]
-    amplitudes = constant(others) + monomials(others, max_total=2, choices=(-1, 0.5, 1, 2))
+    amplitudes = constant(others) + monomials(others, max_total=2, choices=words.AMPLITUDES)
     return joined([products(amplitudes, _sines([variables[place]]))]).head(_MAX_COLUMNS)
 
 
@@ -102,7 +103,7 @@ def _phases(variables: Sequence[Variable]) -> Dictionary:
 
 def _sines(arguments: Sequence[Variable]) -> Dictionary:
     """1, and the sine and cosine of each argument."""
-    pairs = list(itertools.product(arguments, ("sin", "cos")))
+    pairs = list(itertools.product(arguments, words.WAVES))
     expressions = [ONE, *(Expression.of(name, v.expression) for v, name in pairs)]
     values = [np.ones_like(arguments[0].values), *(OPERATORS[name].value(v.values) for v, name in pairs)]
     return listed(np.stack(values), expressions)

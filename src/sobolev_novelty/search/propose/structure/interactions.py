@@ -21,6 +21,7 @@ import numpy as np
 from sobolev_novelty.algebra.writing import scaled, weighted_sum, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import Variable
 
@@ -28,10 +29,6 @@ from sobolev_novelty.search.propose.structure.dictionaries import Variable
 MAX_ACTING, ROWS_PER_PARABOLA = 8, 10
 #: An input acts if its parabola lowers the squared error by this many times what chance would.
 CLEAR = 3.0
-#: Arguments of interactions at the far corner of the range, where their zeros lie as shares of the range, functions.
-STRENGTHS = (1.0, 2.0, 3.5, 6.0)
-ZEROS = (0.0, -0.4, 1.0, 1.4)
-FUNCTIONS = ("sin", "cos", "exp")
 #: Starting points that are worth a fit, in all and for each pair of inputs.
 KEPT, KEPT_PER_PAIR = 16, 4
 #: A parabola is written as a line where its bend explains less than this share of what the input explains.
@@ -56,7 +53,7 @@ class _Parabola:
 
 def interactions(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
     """Forms for sums of parabolas, with and without the interaction of two inputs, the best starting points of each."""
-    functions = [name for name in FUNCTIONS if name in operators]
+    functions = [name for name in words.FACTORS if name in operators]
     if not {"add", "mul", "square"} <= set(operators) or len(t) < 2 * ROWS_PER_PARABOLA:
         return []
     every = [_parabola(v) for v in variables]
@@ -122,7 +119,7 @@ def _joined(
     q = np.linalg.qr(base.T)[0]
     left = t - q @ (q.T @ t)
     x, y = first.variable, second.variable
-    starts = list(product(functions, STRENGTHS, _shares(x), _shares(y)))
+    starts = list(product(functions, words.STRENGTHS, _shares(x), _shares(y)))
     columns = np.array([_VALUES[name](k * (u * v)) for name, k, (_, u), (_, v) in starts])
     columns -= (columns @ q) @ q.T
     sizes = np.einsum("ij,ij->i", columns, columns)
@@ -145,7 +142,7 @@ _VALUES: dict[str, Callable[[FloatArray], FloatArray]] = {"sin": np.sin, "cos": 
 def _shares(variable: Variable) -> list[tuple[float, FloatArray]]:
     """Where the zeros of an argument may lie, and the input as a share of its range from there."""
     low, reach = float(variable.values.min()), float(np.ptp(variable.values))
-    return [(low + zero * reach, (variable.values - low) / reach - zero) for zero in ZEROS]
+    return [(low + zero * reach, (variable.values - low) / reach - zero) for zero in words.ZEROS]
 
 
 def _shifted(x: Expression, zero: float) -> Expression:

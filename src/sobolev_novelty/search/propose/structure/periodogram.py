@@ -5,7 +5,7 @@ frequency stands out of a periodogram by itself.
 
 Notation
 --------
-``u``  an argument, scaled to magnitudes up to 1;  ``k·STEP`` a frequency;  ``|Σ t exp(i·k·STEP·u)|²`` the power
+``u``  an argument, scaled to magnitudes up to 1;  ``k·δ`` a frequency;  ``|Σ t exp(i·k·δ·u)|²`` the power
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ import numpy as np
 from sobolev_novelty.algebra.writing import scaled, weighted_sum, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import Variable, arguments
 
 #: Inputs up to which their products are listed, and arguments that are tried.
 MAX_VARIABLES, N_ARGUMENTS = 8, 120
-#: Frequencies: radians over the largest magnitude of the argument, and between two that are tried.
-HIGHEST, STEP = 120.0, 0.4
 #: Peaks whose frequency is worth a fit, at most one for each argument.
 KEPT = 8
 
 
 def waves(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
     """Forms a + b·sin(c·w) + d·cos(c·w) at the highest peaks of all arguments w."""
-    if len(variables) > MAX_VARIABLES or not {"sin", "cos"} <= set(operators):
+    if len(variables) > MAX_VARIABLES or not set(words.WAVES) <= set(operators):
         return []
     inner = arguments(variables, limit=N_ARGUMENTS)
     sizes = np.abs(inner.values).max(axis=1)
     fine = np.flatnonzero(np.isfinite(sizes) & (sizes > 0.0) & (np.ptp(inner.values, axis=1) > 0.0))
     if not len(fine):
         return []
-    turn = np.exp(1j * STEP * inner.values[fine] / sizes[fine, None])
+    turn = np.exp(1j * words.FREQUENCY_STEP * inner.values[fine] / sizes[fine, None])
     phase, centred = turn.copy(), t - t.mean()
-    power = np.empty((int(HIGHEST / STEP), len(fine)))
+    power = np.empty((int(words.HIGHEST_FREQUENCY / words.FREQUENCY_STEP), len(fine)))
     for k in range(len(power)):
         power[k] = np.abs(phase @ centred) ** 2
         phase *= turn
     highest = power.argmax(axis=0)
     best = np.argsort(-power.max(axis=0), kind="stable")[:KEPT]
-    found = ((int(fine[j]), STEP * (1 + int(highest[j])) / float(sizes[fine[j]])) for j in best)
+    found = ((int(fine[j]), words.FREQUENCY_STEP * (1 + int(highest[j])) / float(sizes[fine[j]])) for j in best)
     return writable(lambda peak: _fitted(inner.expression(peak[0]), inner.values[peak[0]], peak[1], t), found)
 
 

@@ -11,14 +11,12 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose.power_law import fit_power_law, simple_exponent
 from sobolev_novelty.search.propose.structure.dictionaries import Variable, power_products
+from sobolev_novelty.search.propose.vocabulary import OFFSETS
 
 #: Share of the rows whose sign a law may miss: noise, where the target is near zero.
 MAX_OTHER_SIGN = 0.05
 #: Parts of the logarithm of a law, at most.
 MAX_PARTS = 4
-#: How far an offset may be from the least value of the target, in units of its spread: sqrt(1 + u) of a u that goes
-#: over ten powers of ten has rows a hair's breadth above one.
-GAPS = np.logspace(-18.0, 1.0, 115)
 
 
 def power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
@@ -68,7 +66,7 @@ def offset_power_law(variables: Sequence[Variable], t: FloatArray) -> list[Expre
             left = logs - Q @ (Q.T @ logs)
             return float(left.std() / max(logs.std(), 1e-300))
 
-        gaps = spread * GAPS
+        gaps = spread * OFFSETS
         scores = [misfit(gap) for gap in gaps]
         best = int(np.argmin(scores))
         if scores[best] > 0.2 or best in (0, len(gaps) - 1):

@@ -11,6 +11,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels import JoinedColumns, LazyColumns
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.power_law import common_sign, simple_exponent
 from sobolev_novelty.search.propose.pursuit import EXACT, Combination, least_squares, promising, pursue
 from sobolev_novelty.search.propose.structure.dictionaries import LazyDictionary, Variable, empty, monomials
@@ -30,7 +31,7 @@ def product_forms(
         return []
     simple = [v for v in variables if (np.abs(v.values) > 1e-12).all()]
     n_free = len(simple) + 1
-    exponents = monomials(variables, max_total=4, choices=(-2, -1, 1, 2), limit=1500)
+    exponents = monomials(variables, max_total=4, choices=words.WHOLE, limit=1500)
     powers_of_e = exponents if "exp" in operators else empty(len(t))
     free = np.stack([np.ones(len(t)), *(np.log(np.abs(v.values)) for v in simple)])
     parts = (part for factor in factors for part in factor.values.logarithms())

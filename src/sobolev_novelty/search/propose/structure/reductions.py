@@ -26,6 +26,7 @@ from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.structure.dictionaries import Variable
 
 Wrap = Callable[[Expression], Expression]
@@ -42,13 +43,8 @@ MUST_PAY = 0.7
 _CLEARLY_FALSE = 4.0
 #: Length scale and nugget of the interpolants that are tried; the larger nugget is for noisy targets.
 _SMOOTHERS = ((1.5, 1e-7), (4.0, 1e-7), (3.0, 1e-2))
-_STRIPPED_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 4.0)
-_STRIPPED_FUNCTIONS = ("sin", "cos", "exp")
-_HOMOGENEOUS_POWERS = (1.0, -1.0, 2.0, -2.0, 0.5, -0.5)
-#: Tried as well where the interpolant's error is below this: noise cannot tell so many hypotheses apart.
-_MORE_HOMOGENEOUS_POWERS = (3.0, -3.0)
+#: Error below which more powers of a scale are tried: noise cannot tell so many hypotheses apart.
 _CLEAR = 0.05
-_PAIR_POWERS = ((1, 1), (1, -1), (2, 1), (1, 2), (2, -1), (1, -2))
 #: Memory for interpolants that may be asked for again: some hundred on the usual rows.
 _MAX_KEPT = 1 << 25
 
@@ -257,13 +253,13 @@ def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[st
 
 def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterator[tuple[str, FloatArray, Wrap]]:
     """The target is f(v) times a function of the rest."""
-    for power in _STRIPPED_POWERS:
+    for power in words.STRIPPED:
         name = f"strip {v.expression} {power}"
         if name not in problem.hopeless and (v.is_positive or (power.is_integer() and (np.abs(v.values) > 1e-9).all())):
             with np.errstate(all="ignore"):
                 left = problem.target / v.values**power
             yield name, left, _times(problem.wrap, v.expression, power)
-    for function in _STRIPPED_FUNCTIONS:
+    for function in words.FACTORS:
         name = f"strip {function} {v.expression}"
         if function in operators and name not in problem.hopeless:
             with np.errstate(all="ignore"):
@@ -281,7 +277,7 @@ def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[s
     for sign in (-1.0, 1.0) if is_clear else (-1.0,):
         values = a.values / b.values if sign < 0.0 else a.values * b.values
         together = Variable(product([(a.expression, 1.0), (b.expression, sign)]), values)
-        for power in (*_HOMOGENEOUS_POWERS, *(_MORE_HOMOGENEOUS_POWERS if is_clear else ())):
+        for power in (*words.HOMOGENEOUS, *(words.HOMOGENEOUS_TOO if is_clear else ())):
             name = f"scale {together.expression} {power}"
             if name not in problem.hopeless:
                 yield name, together, problem.target / b.values**power, _times(problem.wrap, b.expression, power)
@@ -299,7 +295,7 @@ def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Vari
         value = OPERATORS[name].value
         candidates.append((Expression.of(name, a.expression, b.expression), partial(value, a.values, b.values)))
         candidates.append((Expression.of(name, *squares), partial(value, a.values**2, b.values**2)))
-    for p, q in _PAIR_POWERS:
+    for p, q in words.TOGETHER_ONLY:
         expression = product([(a.expression, float(p)), (b.expression, float(q))])
         candidates.append((expression, partial(_power_product, a.values, b.values, p, q)))
     for expression, values in candidates:

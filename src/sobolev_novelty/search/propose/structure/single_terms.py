@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import BOSE, LOG1P, ROOT1P, SATURATION, composed
 from sobolev_novelty.algebra.writing import raised, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.structure.dictionaries import Dictionary, Variable, joined
 from sobolev_novelty.search.propose.structure.exact_relations import fitted_sum
 from sobolev_novelty.search.propose.structure.small_sums import is_writable, over_grid, times_factor
@@ -23,21 +23,6 @@ from sobolev_novelty.search.propose.wide_beam import Terms, WideBeam
 KEPT = 24
 #: Rows on which they are judged: one term with one constant asks for few.
 N_ROWS = 80
-#: Powers of the variable in front, and inside the function.
-_IN_FRONT = (0.0, 1.0, 2.0, 3.0, -1.0, -2.0, -3.0, -5.0, 0.5, -0.5, 1.5, -1.5)
-_INSIDE = (1.0, -1.0, 2.0)
-_MONOTONE = (
-    *(composed(name) for name in ("exp", "tanh", "arctan")),
-    BOSE,
-    Expression.of("inv", Expression.of("add", composed("exp"), 1.0)),
-    LOG1P,
-    SATURATION,
-    ROOT1P,
-)
-_WAVES = (composed("sin"), composed("cos"))
-#: Grids of the constant, relative to the largest magnitude of what it multiplies.
-_SIZES = np.concatenate([-np.geomspace(50.0, 0.02, 24), np.geomspace(0.02, 50.0, 24)])
-_CYCLES = np.arange(0.3, 40.0, 0.4)
 
 
 def single_terms(v: Variable, t: FloatArray, operators: Sequence[str]) -> list[Expression]:
@@ -47,7 +32,7 @@ def single_terms(v: Variable, t: FloatArray, operators: Sequence[str]) -> list[E
     slopes: list[FloatArray] = []
     kinds: list[int] = []
     for part, slope in _families(v, operators):
-        for power in _IN_FRONT if v.is_positive else _IN_FRONT[:4]:
+        for power in words.IN_FRONT[: None if v.is_positive else words.N_IN_FRONT_OF_ANY]:
             whole, whole_slope = times_factor(part, slope, _raised(v, power) if power else None)
             kinds += [len(parts)] * len(whole)
             parts.append(whole)
@@ -62,10 +47,10 @@ def single_terms(v: Variable, t: FloatArray, operators: Sequence[str]) -> list[E
 
 def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray]]:
     """Functions of a·vᵐ over the grid of a, and their derivatives by a."""
-    for power in _INSIDE if v.is_positive else (1.0, 2.0):
+    for power in words.FEW if v.is_positive else (1.0, 2.0):
         argument = _raised(v, power)
         size = float(np.abs(argument.values).max())
-        for templates, grid in ((_MONOTONE, _SIZES), (_WAVES, _CYCLES)):
+        for templates, grid in ((words.MONOTONE, words.SIZES_OF_ONE), (words.WAVE_TEMPLATES, words.CYCLES_OF_ONE)):
             for template in templates:
                 if size > 0.0 and is_writable(argument, template, operators):
                     yield over_grid(argument, template, grid / size)

@@ -11,10 +11,11 @@ from itertools import combinations
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import INSIDE, LOG1P, SATURATION, composed, filled, slope_at, value_at
+from sobolev_novelty.algebra.outer import composed, filled, slope_at, value_at
 from sobolev_novelty.algebra.writing import multiplied, raised, respelled, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import EXACT
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Dictionary,
@@ -41,28 +42,6 @@ N_SCANNED = 40
 
 #: Terms with larger values, or with none above its inverse, are left out.
 _HUGE = 1e100
-
-_S = Expression.of(INSIDE)
-_DECAY = Expression.of("exp", Expression.of("neg", INSIDE))
-#: Functions of an input, and of its magnitude.
-_OF_INPUT = (
-    _S,
-    *(composed(name) for name in ("square", "cube", "sin", "cos", "tanh", "inv")),
-    composed("square", "inv"),
-)
-_OF_MAGNITUDE = (
-    composed("sqrt"), composed("cbrt"), _DECAY, LOG1P, SATURATION,
-    Expression.of("sin", LOG1P), Expression.of("cos", LOG1P),
-)  # fmt: skip
-#: Functions with a constant inside, and its grid relative to the largest magnitude of the input.
-_PHASES = np.concatenate([np.arange(0.2, 16.0, 0.2), np.arange(16.0, 40.0, 0.4)])
-_SIZES = np.geomspace(0.05, 50.0, 36)
-_SCANNED = ((composed("sin"), _PHASES), (composed("cos"), _PHASES))
-_SCANNED_MAGNITUDE = ((_DECAY, _SIZES), (LOG1P, _SIZES), (SATURATION, _SIZES))
-#: The same of its square.
-_SCANNED_SQUARE = ((_DECAY, _SIZES), (SATURATION, _SIZES))
-#: Exponents, where the input is positive.
-_EXPONENTS = np.array([k / 8 for k in range(-40, 25) if k % 8])
 
 
 def small_sums(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> Iterator[list[Expression]]:
@@ -101,7 +80,7 @@ def _plain(variables: Sequence[Variable], operators: Sequence[str]) -> Dictionar
 
 def _shapes(v: Variable, operators: Sequence[str]) -> Dictionary:
     magnitude = _magnitude(v)
-    whole = [(v, template) for template in _OF_INPUT] + [(magnitude, template) for template in _OF_MAGNITUDE]
+    whole = [(v, template) for template in words.OF_INPUT] + [(magnitude, template) for template in words.OF_MAGNITUDE]
     found = [_image(argument, template) for argument, template in whole if is_writable(argument, template, operators)]
     return joined([empty(len(v.values)), *found])
 
@@ -157,18 +136,15 @@ def times_factor(part: Dictionary, slope: FloatArray, factor: Variable | None) -
 
 def _families(v: Variable, operators: Sequence[str]) -> Iterator[tuple[Dictionary, FloatArray, bool]]:
     """Functions of c·v for a grid of constants c, their derivatives by c, and whether they are waves."""
-    magnitude = _magnitude(v)
-    square = Variable(raised(v.expression, 2.0), v.values**2)
-    scanned = [(v, *family) for family in _SCANNED]
-    scanned += [(magnitude, *family) for family in _SCANNED_MAGNITUDE]
-    scanned += [(square, *family) for family in _SCANNED_SQUARE]
-    for argument, template, grid in scanned:
+    arguments = {"input": v, "magnitude": _magnitude(v), "square": Variable(raised(v.expression, 2.0), v.values**2)}
+    for template, grid, name in words.SCANNED_OF:
+        argument = arguments[name]
         size = float(np.abs(argument.values).max())
         if size > 0.0 and is_writable(argument, template, operators):
-            yield *over_grid(argument, template, grid / size), grid is _PHASES
+            yield *over_grid(argument, template, grid / size), template in words.WAVE_TEMPLATES
     if v.is_positive and {"exp", "log"} <= set(operators):
         logarithm = Variable(Expression.of("log", v.expression), np.log(v.values))
-        yield *over_grid(logarithm, composed("exp"), _EXPONENTS), False
+        yield *over_grid(logarithm, composed("exp"), words.EIGHTHS), False
 
 
 def over_grid(v: Variable, template: Expression, grid: FloatArray) -> tuple[Dictionary, FloatArray]:

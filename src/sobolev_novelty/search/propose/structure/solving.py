@@ -14,6 +14,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels import LazyColumns, UnitColumns, unit_columns
 from sobolev_novelty.search.contract.engine import Island
+from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import EXACT, Combination, least_squares, promising, pursue
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Dictionary,
@@ -40,10 +41,6 @@ Batches = Iterable[list[Expression]]
 FAMILY_ROWS = 400
 #: Targets whose sums are sought together.
 AT_ONCE = 3
-#: Functions that are tried together in the simplest sums.
-FAMILIES = (("sin", "cos"), ("exp",), ("log",))
-#: Outer functions tried with every kind of form. The others are rarer, or within the reach of the dictionaries.
-TRIED = ("sqrt", "inverse", "inverse sqrt", "exp", "square", "log", "arcsin", "arccos", "1/(exp - 1)")
 
 
 class Deal:
@@ -62,7 +59,7 @@ class Deal:
 def undone(y: FloatArray, operators: Sequence[str]) -> list[tuple[Wrap, FloatArray]]:
     """The target as it is, and with each outer function undone that can be undone on all rows."""
     targets: list[tuple[Wrap, FloatArray]] = [(lambda e: e, y)]
-    for outer in (OUTERS[name] for name in TRIED):
+    for outer in (OUTERS[name] for name in words.OUTER):
         t = outer.undo(y)
         if outer.is_allowed(operators) and np.isfinite(t).all() and t.std() > 0.0:
             targets.append((outer.write, t))
@@ -126,7 +123,7 @@ class _Problem:
             pieces += [self.algebraic_products, self.functional_products]
         if d > 4:
             return pieces
-        pieces += [partial(self.simple_sums, family) for family in FAMILIES]
+        pieces += [partial(self.simple_sums, family) for family in words.TOGETHER]
         pieces += [self.single] if d == 1 else []
         pieces += [self.sums, self.plain_products]
         pieces += [self.scanned] if d <= 2 else []
