@@ -1,9 +1,8 @@
 """Genetic programming on sums of terms (Appendix D.1), plain and Sobolev-guided.
 
 A genome is a tuple of terms; the loop fits coefficients and inner constants. Each generation proposes offspring
-(crossover and mutation of parents chosen by tournaments on R_base, or from the best of each complexity), a batch of
-structural forms (:mod:`~sobolev_novelty.search.propose.structure`), shorter spellings of the best and their relatives.
-None of these use the signal, and so they are the plain backbone's too.
+(crossover and mutation of parents chosen by tournaments on R_base, or from the best of each complexity), shorter
+spellings of the best and their relatives; the loop adds a batch of structural forms. Only offspring use the signal.
 
 With guidance a child whose terms are not all distinct (ν > τ among themselves, on a few rows, without a look at the
 target) is bred again before anything is fitted, once. Every third generation the best expressions are
@@ -13,8 +12,7 @@ also tried without their weakest low-novelty term.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,7 +21,7 @@ from sobolev_novelty.algebra.factoring import factored
 from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.parameters import COUNT, FLAG, SHARE, declared, whole
+from sobolev_novelty.core.parameters import COUNT, SHARE, declared, whole
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.engines.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
 from sobolev_novelty.kernels.evaluate import derivatives
@@ -33,7 +31,6 @@ from sobolev_novelty.metric.guidance import TermArchive
 from sobolev_novelty.search.contract.engine import (
     GUIDANCE,
     Candidate,
-    Deadline,
     Engine,
     Guidance,
     Problem,
@@ -42,10 +39,9 @@ from sobolev_novelty.search.contract.engine import (
 )
 from sobolev_novelty.search.fit.forms import shortened, shorter_spellings, split_form
 from sobolev_novelty.search.loop.front import distinct, layers
-from sobolev_novelty.search.propose.linearised import linearised
-from sobolev_novelty.search.propose.relatives import relatives
+from sobolev_novelty.search.propose.neighbours import linearised, relatives
 from sobolev_novelty.search.propose.screening import SCREEN_ROWS, lowest_novelties
-from sobolev_novelty.search.propose.structure.proposals import is_doubtful, structural_forms
+from sobolev_novelty.search.propose.structure.families import STRUCTURAL, Schedule
 from sobolev_novelty.search.propose.swapping import Swaps
 
 #: Rows on which terms are compared.
@@ -64,58 +60,6 @@ N_LAYERS = 2
 #: Terms of a best expression smaller than this share of the largest are tried without.
 NEGLIGIBLE = 1e-7
 MAX_THINNED_TERMS = 20
-#: Where the target may be nothing but noise, this many batches of structural forms have a turn in each generation, the
-#: later ones in every third: the most promising come first.
-N_FIRST_BATCHES = 100
-
-
-@dataclass(slots=True)
-class StructuralForms:
-    """The batches of structural forms.
-
-    A copy or a pickle starts over and skips what was handed out, so the state stays plain data.
-    """
-
-    problem: Problem
-    seed: int
-    n_taken: int = 0
-    is_exhausted: bool = False
-    _batches: Iterator[list[Expression]] | None = None
-    _worker: ThreadPoolExecutor | None = None
-    _under_way: Future[list[Expression] | None] | None = None
-
-    def next(self, deadline: Deadline | None = None) -> list[Expression]:
-        """The next batch; empty when there is nothing more, or when the time is over before it is ready.
-
-        A batch cannot be interrupted and may take a second on a busy machine: with a deadline a thread works on it, and
-        what comes too late is handed out by a search that goes on from here.
-        """
-        if self._batches is None:
-            self._batches = structural_forms(self.problem, np.random.default_rng(self.seed))
-            for _ in range(self.n_taken):
-                next(self._batches, None)
-        if self.is_exhausted:
-            return []
-        if deadline is None or deadline.remaining == math.inf:
-            batch = next(self._batches, None) if self._under_way is None else self._under_way.result()
-        else:
-            self._worker = self._worker or ThreadPoolExecutor(1, "structural forms")
-            self._under_way = self._under_way or self._worker.submit(next, self._batches, None)
-            try:
-                batch = self._under_way.result(deadline.remaining)
-            except TimeoutError:
-                return []
-        self._under_way = None
-        self.is_exhausted = batch is None
-        self.n_taken += 1
-        return batch or []
-
-    def __getstate__(self) -> tuple[Problem, int, int, bool]:
-        return self.problem, self.seed, self.n_taken, self.is_exhausted
-
-    def __setstate__(self, state: tuple[Problem, int, int, bool]) -> None:
-        self.problem, self.seed, self.n_taken, self.is_exhausted = state
-        self._batches = self._worker = self._under_way = None
 
 
 @dataclass(slots=True)
@@ -138,8 +82,6 @@ class GeneticState(State):
     vocabulary: Vocabulary
     compared: Sample
     screened: Sample
-    structural: StructuralForms | None
-    structure_may_wait: bool
     signal: Signal | None
     population: list[Candidate] = field(default_factory=list)
     accurate: list[Candidate] = field(default_factory=list)
@@ -161,7 +103,7 @@ class GeneticState(State):
     tournament_size=COUNT,
     crossover=SHARE,
     max_term_size=COUNT,
-    structural=FLAG,
+    structural=STRUCTURAL,
     guidance=GUIDANCE,
 )
 class Genetic(Engine[GeneticState]):
@@ -180,8 +122,9 @@ class Genetic(Engine[GeneticState]):
         Share of the offspring that has two parents.
     max_terms, max_term_size : int
         Limits of a genome.
-    structural : bool
-        Whether structural forms are proposed as well.
+    structural : bool, str or Schedule
+        Which structural forms are proposed beside: all, none, families by name ("power laws, sums", or "-fast waves"
+        for all others), or a :class:`~sobolev_novelty.search.propose.structure.families.Schedule`.
     guidance : {"default"}, SobolevGuidance or None
         By default what ``novelty=`` of the regressor says; None for none.
 
@@ -200,7 +143,7 @@ class Genetic(Engine[GeneticState]):
         crossover: float = 0.4,
         max_terms: int = 6,
         max_term_size: int = 25,
-        structural: bool = True,
+        structural: bool | str | Schedule = True,
         guidance: Guidance = "default",
     ) -> None:
         self.population_size = population_size
@@ -216,17 +159,12 @@ class Genetic(Engine[GeneticState]):
         """The state before the first round."""
         sample = problem.sample
         rows = np.sort(rng.permutation(sample.n_samples)[:COMPARED_ROWS])
-        own = int(rng.integers(2**31))
-        # Islands share structural forms out, so they must look at the same rows.
-        seed = own if problem.island.seed is None else problem.island.seed
         compared, y = sample.rows(rows), np.ascontiguousarray(problem.y[rows])
         return GeneticState(
             problem=problem,
             vocabulary=Vocabulary.of(
                 sample.names, _variable_weights(problem), problem.drawn_operators, self.max_terms, self.max_term_size
             ),
-            structural=StructuralForms(problem, seed) if self.structural else None,
-            structure_may_wait=self.structural and is_doubtful(problem, np.random.default_rng(seed)),
             signal=None if self.signal is None else Signal(self.signal, _swaps(self.signal, compared, y)),
             compared=compared,
             screened=sample.rows(rows[:: max(1, len(rows) // SCREEN_ROWS)]),
@@ -234,10 +172,7 @@ class Genetic(Engine[GeneticState]):
 
     def propose(self, state: GeneticState, rng: np.random.Generator) -> list[Expression]:
         """Forms to be fitted next."""
-        forms: list[Expression] = []
-        if state.structural is not None and self._is_turn_of_structure(state):
-            forms += state.structural.next(state.problem.deadline)
-        forms += self._rewritten(state) + self._related(state)
+        forms = self._rewritten(state) + self._related(state)
         forms += [as_form(genome) for genome in self._offspring(state, rng)]
         if state.signal is not None and self._is_turn_of_guidance(state):
             if state.signal.guidance.deletes != "none":
@@ -260,16 +195,6 @@ class Genetic(Engine[GeneticState]):
         state.genomes = {e: genome for e, genome in state.genomes.items() if e in kept}
         state.generation += 1
         return state
-
-    def _is_turn_of_structure(self, state: GeneticState) -> bool:
-        """Always while the first batches come; then in every third generation where the target may be noise.
-
-        How evolution fares does not enter: with guidance it fares better, and laws would be missed for it.
-        """
-        if state.structural is None or state.structural.is_exhausted:
-            return False
-        is_early = state.structural.n_taken < N_FIRST_BATCHES
-        return is_early or not state.structure_may_wait or state.generation % 3 == 0
 
     def _is_turn_of_guidance(self, state: GeneticState) -> bool:
         """Every third generation: the best change slowly, and the signal must not take the time of the search."""
@@ -300,7 +225,8 @@ class Genetic(Engine[GeneticState]):
         if not state.population:
             return [random_genome(state.vocabulary, rng) for _ in range(self.population_size)]
         # While structural forms come, they get most of the time.
-        n = self.n_offspring // 3 if self._is_turn_of_structure(state) else self.n_offspring
+        is_shared = state.beside is not None and state.beside.is_turn
+        n = self.n_offspring // 3 if is_shared else self.n_offspring
         if state.signal is None or state.signal.guidance.screens == "none":
             return [self._child(state, rng) for _ in range(n)]
         guidance = state.signal.guidance

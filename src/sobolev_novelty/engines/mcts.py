@@ -40,6 +40,7 @@ from sobolev_novelty.search.contract.engine import (
 from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.propose.partial_expressions import Hole, Partial, Step, open_hole, power_laws, write_form
 from sobolev_novelty.search.propose.reranking import Reranker, by_reward
+from sobolev_novelty.search.propose.structure.families import STRUCTURAL, Schedule
 from sobolev_novelty.search.propose.term_library import Library, make_library
 from sobolev_novelty.search.propose.vocabulary import AROUND_OTHERS
 
@@ -94,7 +95,14 @@ class TreeState(State):
     elite: list[Candidate] = field(default_factory=list)
 
 
-@declared(exploration=number(0.0), n_rollouts=COUNT, max_steps=COUNT, widening=POSITIVE, guidance=GUIDANCE)
+@declared(
+    exploration=number(0.0),
+    n_rollouts=COUNT,
+    max_steps=COUNT,
+    widening=POSITIVE,
+    structural=STRUCTURAL,
+    guidance=GUIDANCE,
+)
 class MCTS(Engine[TreeState]):
     """Tree search over partial expressions.
 
@@ -113,6 +121,8 @@ class MCTS(Engine[TreeState]):
         Outer functions and factors around it at most.
     widening : float
         A node with n visits has at most 1 + widening · √n children.
+    structural : bool, str or Schedule
+        Structural forms that are proposed beside, as those of :class:`~sobolev_novelty.engines.genetic.Genetic`.
 
     Examples
     --------
@@ -129,6 +139,7 @@ class MCTS(Engine[TreeState]):
         max_terms: int = 6,
         max_steps: int = 4,
         widening: float = 2.0,
+        structural: bool | str | Schedule = False,
     ) -> None:
         self.guidance = guidance
         self.exploration = exploration
@@ -136,6 +147,7 @@ class MCTS(Engine[TreeState]):
         self.max_terms = max_terms
         self.max_steps = max_steps
         self.widening = widening
+        self.structural = structural
 
     def start(self, problem: Problem, rng: np.random.Generator) -> TreeState:
         """The state before the first round."""

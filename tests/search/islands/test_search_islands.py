@@ -23,6 +23,7 @@ from sobolev_novelty.search.contract.engine import Island, Problem
 from sobolev_novelty.search.islands import cores
 from sobolev_novelty.search.islands.island import ProcessLink
 from sobolev_novelty.search.loop.loop import SearchProgress
+from sobolev_novelty.search.propose.beside import Beside
 from sobolev_novelty.search.propose.structure.proposals import structural_forms
 
 X = np.random.default_rng(0).uniform(1.0, 3.0, (120, 3))
@@ -71,10 +72,9 @@ def test_islands_deal_out_the_structural_forms() -> None:
 
 def test_islands_look_at_the_same_rows() -> None:
     problem = Problem(Rows(as_sample(X), HARD))
-    states = [
-        Genetic().start(replace(problem, island=Island(k, 2, seed=7)), np.random.default_rng(k)) for k in range(2)
-    ]
-    assert {state.structural.seed for state in states if state.structural is not None} == {7}
+    parts = [replace(problem, island=Island(k, 2, seed=7)) for k in range(2)]
+    found = [Beside.of(part, True, np.random.default_rng(k)) for k, part in enumerate(parts)]
+    assert {beside.seed for beside in found if beside is not None} == {7}
 
 
 def test_an_island_that_is_killed_is_begun_again_from_its_last_report(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.propose.linearised import linearised
+from sobolev_novelty.search.propose.neighbours import linearised
 
 SAMPLE = as_sample(np.column_stack([np.linspace(-1.0, 2.0, 60), np.linspace(0.5, 1.0, 60)]))
 

@@ -11,7 +11,7 @@ from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.fit.fits import Fitter
 from sobolev_novelty.search.fit.forms import split_form
-from sobolev_novelty.search.propose.relatives import relatives
+from sobolev_novelty.search.propose.neighbours import relatives
 
 
 @pytest.mark.parametrize(

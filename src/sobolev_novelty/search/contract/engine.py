@@ -389,12 +389,22 @@ class GuessSource(Protocol):
         """Forms in the variables of the search; they are fitted before the engine's first round."""
 
 
+class TakesTurns(Protocol):
+    """Forms that come beside those of an engine."""
+
+    @property
+    def is_turn(self) -> bool:
+        """Whether there are some in this round."""
+
+
 @dataclass(slots=True, kw_only=True)
 class State:
     """What an engine remembers between rounds; engines derive their own, a data class that can be pickled.
 
     Parameters
     ----------
+    beside : TakesTurns, optional
+        Structural forms, set by the loop: an engine may propose less while they come.
     n_novelty_calls : int
         Candidates whose novelty was computed.
     last_words : str
@@ -406,6 +416,7 @@ class State:
         What else the engine counted, in words and numbers for the result: ``{"calls made": 12}``.
     """
 
+    beside: TakesTurns | None = None
     n_novelty_calls: int = 0
     last_words: str = "The engine has nothing more to propose."
     trials: list[Expression] = field(default_factory=list)
@@ -447,6 +458,11 @@ class Engine(Options, ABC, Generic[S]):
     default_deletes: ClassVar[str] = "D.2"
     default_screens: ClassVar[str] = "novelty"
     guidance: Guidance
+
+    @property
+    def beside(self) -> Any:
+        """Which structural forms the loop proposes beside the engine: its option ``structural``, where it has one."""
+        return None if self.as_found else getattr(self, "structural", None)
 
     @property
     def signal(self) -> SobolevGuidance | None:

@@ -11,8 +11,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import Any
+from itertools import chain, islice
+from typing import Any, cast
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from sobolev_novelty.core.parameters import COUNT, FLAG, NOTHING, SECONDS, check
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import EXACT_NMSE, base_score
 from sobolev_novelty.errors import ExpressionError, ParameterError
-from sobolev_novelty.price.description import describe, quick_nats
-from sobolev_novelty.price.noise import POWERS, Noise, kinds_to_try
+from sobolev_novelty.price.description import quick_nats
+from sobolev_novelty.price.noise import POWERS, Noise
 from sobolev_novelty.price.numbers import free_nats, n_numbers
 from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline, Engine, GoesOn, Problem, S
 from sobolev_novelty.search.fit.fits import Fitted, Fitter, clean_up
@@ -30,7 +30,9 @@ from sobolev_novelty.search.fit.forms import Form, shortened, split_form
 from sobolev_novelty.search.loop.collector import rare_collections
 from sobolev_novelty.search.loop.front import ParetoFront, distinct, only_noise_is_left, select
 from sobolev_novelty.search.loop.judge import Judge, failed
+from sobolev_novelty.search.loop.noise import cheapest_kind
 from sobolev_novelty.search.loop.stop import Stop, StopReason
+from sobolev_novelty.search.propose.beside import Beside
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256
@@ -47,8 +49,6 @@ N_LOOKED_AT = 3000
 #: Share of a search after which it goes on with more rows, where there are more; not where an error below this is left.
 FIRST_SHARE = 0.5
 NEARLY_EXACT = 1e-10
-#: Leading equations from whose residuals the kind of noise is judged.
-N_LOOKED_AT_FOR_NOISE = 20
 #: An engine that brings nothing new this many times in a row is taken for exhausted.
 MAX_IDLE_ROUNDS = 50
 
@@ -228,7 +228,10 @@ def run(
 def _rounds(
     search: _Search, engine: Engine[S], rng: np.random.Generator, guessed: list[Candidate], visitors: Visitors | None
 ) -> None:
-    state = engine.start(search.problem, rng) if search.state is None else search.state
+    state = search.state
+    if state is None:
+        state = engine.start(search.problem, rng)
+        state.beside = Beside.of(search.problem, engine.beside, rng)
     if hasattr(state, "problem"):  # the deadline of an earlier search is over
         state.problem = search.problem
     search.state = state
@@ -237,27 +240,27 @@ def _rounds(
     while search.stop is None:
         n_proposed, n_evaluations = search.n_proposed, search.n_evaluations
         search.n_rounds += 1
-        scored = search.evaluate(search.in_time(engine.propose(state, rng)))
+        scored = search.evaluate(search.in_time(search.proposed(engine, state, rng)))
         search.check_budget()  # the engine may have taken the rest of the time
         if search.n_proposed == n_proposed:
             search.stop = search.stop or StopReason.EXHAUSTED.with_details(state.last_words)
             return
-        state = engine.observe(state, [*guessed, *scored])
+        state = search.observed(engine, state, [*guessed, *scored])
         guessed = []
         if state.trials and search.stop is None:
             trials, state.trials = state.trials, []
-            state = engine.observe(state, search.evaluate(trials))
-        search.state = state
+            state = search.observed(engine, state, search.evaluate(trials))
         search.n_novelty_calls, search.counts = state.n_novelty_calls, state.counts
         search.idle_rounds = search.idle_rounds + 1 if search.n_evaluations == n_evaluations else 0
         if search.idle_rounds >= MAX_IDLE_ROUNDS:
             search.stop = StopReason.NOTHING_NEW.with_details(MAX_IDLE_ROUNDS)
         search.report()
-        if isinstance(state, GoesOn) and (problem := search.better_posed()) is not None:
-            state.forget_errors()
+        going = state if isinstance(state, GoesOn) else None
+        if going is not None and (problem := search.better_posed()) is not None:
+            going.forget_errors()
             again = search.begin_again(problem)
-            state.problem = search.problem
-            state = search.state = engine.observe(state, again)
+            going.problem = search.problem
+            state = search.observed(engine, state, again)
         if visitors is not None and search.stop is None:
             guessed = search.visited_by(visitors)
 
@@ -350,22 +353,10 @@ class _Search:
         if self.problem.noise != "auto" or self.stop is not None or self.n_evaluations < self.look_at_noise or is_late:
             return None
         self.look_at_noise = 2 * self.n_evaluations
-        kinds = [Noise.of(POWERS[kind], self.problem.y) for kind in kinds_to_try("auto", self.problem.y)]
-        if len(kinds) == 1 or not self.front or self.front[-1].nmse < NEARLY_EXACT:
+        if not self.front or self.front[-1].nmse < NEARLY_EXACT:
             return None
-        (d, n), y = self.problem.sample.X.shape, self.problem.y
-        known = sorted({*self.front, *self.leaders()}, key=lambda c: c.nats(n, d))[:N_LOOKED_AT_FOR_NOISE]
         rows = self.problem.rows.weighed(self.given[0])
-        forms = [split_form(c.expression) for c in known]
-        least: tuple[float, Noise] | None = None
-        for kind in kinds:
-            fits = Fitter(rows.weighed(kind.weights(y, self.given[0]))).fit(forms)
-            for c, fit in zip(known, fits, strict=True):
-                if math.isfinite(fit.loss):
-                    values = fit.coefficients @ self.fitter.values(fit.terms)
-                    nats = describe(rows, c.expression, values, kind, complexity=c.complexity).total
-                    least = (nats, kind) if least is None or nats < least[0] else least
-        return None if least is None else least[1]
+        return cheapest_kind(self.fitter, rows, {*self.front, *self.leaders()})
 
     def begin_again(self, problem: Problem) -> list[Candidate]:
         """The best of all candidates, fitted to the problem anew: the search goes on there, and forgets the others."""
@@ -381,6 +372,20 @@ class _Search:
             known.clear()
         self.seconds_per_form *= len(problem.y) / before
         return self.evaluate(best)
+
+    def proposed(self, engine: Engine[S], state: S, rng: np.random.Generator) -> Iterable[Expression]:
+        """The structural forms whose turn it is, and what the engine proposes beside them."""
+        first = state.beside.next(self.problem.deadline) if isinstance(state.beside, Beside) else []
+        forms, known = engine.propose(state, rng), set(first)
+        return chain(first, (form for form in forms if form not in known)) if first else forms
+
+    def observed(self, engine: Engine[S], state: S, scored: list[Candidate]) -> S:
+        """The engine's state after it has seen candidates."""
+        beside, self.state = state.beside, engine.observe(state, scored)
+        self.state.beside = beside
+        if isinstance(beside, Beside):
+            beside.n_rounds += 1
+        return cast("S", self.state)
 
     def in_time(self, proposals: Iterable[Expression]) -> Iterator[Expression]:
         """What an engine proposes before the time is over."""

@@ -19,20 +19,24 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import OUTERS, slope_at
+from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, product, scaled, weighted_sum
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.propose.power_law import fit_power_law
 from sobolev_novelty.search.propose.pursuit import Pursuit, least_squares
+from sobolev_novelty.search.propose.structure.power_laws import fit_power_law
+from sobolev_novelty.search.propose.subproblem import inside, slope
 from sobolev_novelty.search.propose.term_library import Library, values_on
 
-Step = str | Product
 #: Rows a hole's target may miss (the outer function cannot be undone there).
 MAX_MISSING = 0.05
 #: Exponents of a power law that are sure: nearer than this to a multiple of one half, and not larger than this.
 EXPONENT_TOLERANCE, MAX_EXPONENT = 0.12, 6.0
+
+
+#: An outer function that is undone, or a product that is divided out.
+Step = str | Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Hole:
 
 def open_hole(steps: Sequence[Step], y: FloatArray, library: Library, writer: Writer) -> Hole | None:
     """The hole behind these steps; None where the target cannot be undone on enough rows."""
-    t, w = y.copy(), np.ones_like(y)
+    t, w, factor = y.copy(), np.ones_like(y), y
     with np.errstate(all="ignore"):
         for step in steps:
             if isinstance(step, Product):
@@ -110,10 +114,8 @@ def open_hole(steps: Sequence[Step], y: FloatArray, library: Library, writer: Wr
                 if expression is None:
                     return None
                 factor = values_on(library.sample, [expression])[0]
-                t, w = t / factor, w * factor
-            else:
-                t = OUTERS[step].undo(t)
-                w = w * slope_at(OUTERS[step].template, t)
+            t = inside(step, t, factor)
+            w = w * slope(step, t, factor)
         w = np.abs(w)
         valid = np.isfinite(t) & np.isfinite(w) & (np.abs(t) < 1e50)
         if valid.mean() < 1.0 - MAX_MISSING:

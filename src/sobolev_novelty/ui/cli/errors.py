@@ -31,7 +31,7 @@ OPTIONS = {
     "n_rows": "--rows", "n_terms": "--terms", "sample_weight": "--sample-weight",
     "max_depth": "--max-depth", "number": "--islands", "operator_costs": "--operator-costs",
     "pure_constants": "--pure-constants", "random_state": "--random-state", "seconds": "--budget",
-    "threads": "--parallel",
+    "structural": "--schedule", "threads": "--parallel",
 }  # fmt: skip
 
 

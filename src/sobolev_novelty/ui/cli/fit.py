@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sobolev_novelty.errors import ParameterError
-from sobolev_novelty.search.contract.registry import engine_names
+from sobolev_novelty.search.contract.registry import engine_named, engine_names
 from sobolev_novelty.ui.cli.errors import one_line_errors, stopped_by_signals
 from sobolev_novelty.ui.cli.llm import ProposerOptions
 from sobolev_novelty.ui.cli.options import (
@@ -105,6 +105,9 @@ class RunOptions:
         int | None,
         _of_run(help="Searches side by side that tell each other what they found. Another number, another result."),
     ] = None
+    schedule: Annotated[
+        str | None, _of_run(help="Families of structural forms, separated by commas; with a minus all but these.")
+    ] = None
     checkpoint: Annotated[Path | None, _of_run(help="File from which a run that was killed is continued.")] = None
 
 
@@ -174,6 +177,8 @@ def _regressor(
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
     engine, source = proposer.applied_to(search.engine)
+    if run.schedule is not None:
+        engine = (engine_named(engine) if isinstance(engine, str) else engine).set_params(structural=run.schedule)
     return SymbolicRegressor(
         engine, novelty=search.novelty, budget=Budget(run.max_evaluations, search.budget),
         operators=listed(search.operators) or None, constraints=limits.constraints(search.max_complexity),

@@ -15,9 +15,9 @@ from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Problem
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
-from sobolev_novelty.search.propose.structure.dictionaries import Variable
 from sobolev_novelty.search.propose.structure.proposals import structural_forms
-from sobolev_novelty.search.propose.structure.single_terms import KEPT, single_terms
+from sobolev_novelty.search.propose.structure.small_sums import KEPT, single_terms
+from sobolev_novelty.search.propose.subproblem import Variable
 
 G = np.exp(np.random.default_rng(0).uniform(-2.0, 3.0, 300))
 

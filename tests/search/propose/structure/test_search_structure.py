@@ -15,13 +15,12 @@ from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import as_sample
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
-from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Problem
+from sobolev_novelty.search.contract.engine import DEFAULT_OPERATORS, Island, Problem
 from sobolev_novelty.search.fit.fits import Fitter
 from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.propose.pursuit import Combination, promising
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Pairs,
-    Variable,
     additive_dictionary,
     algebraic_factors,
     distinct,
@@ -33,11 +32,14 @@ from sobolev_novelty.search.propose.structure.dictionaries import (
     simple_dictionary,
 )
 from sobolev_novelty.search.propose.structure.exact_relations import polynomials, quotients, sums
+from sobolev_novelty.search.propose.structure.families import FAMILIES, NAMES
+from sobolev_novelty.search.propose.structure.family import Deal, Effort
 from sobolev_novelty.search.propose.structure.interactions import interactions
 from sobolev_novelty.search.propose.structure.power_laws import offset_power_law, power_law
 from sobolev_novelty.search.propose.structure.proposals import _shuffled, is_doubtful, structural_forms
-from sobolev_novelty.search.propose.structure.reductions import Interpolants, Reduced, loo_error, reductions, root
+from sobolev_novelty.search.propose.structure.reductions import Interpolants, loo_error, reductions, root
 from sobolev_novelty.search.propose.structure.relevance import _Process, relevant_inputs
+from sobolev_novelty.search.propose.subproblem import Subproblem, Variable
 
 RNG = np.random.default_rng(5)
 X = RNG.uniform(1.0, 4.0, (400, 3))
@@ -47,7 +49,11 @@ def _variables(n: int = 3) -> list[Variable]:
     return [Variable(Expression.of(f"x{k}"), np.ascontiguousarray(X[:, k])) for k in range(n)]
 
 
-def _reductions(problem: Reduced) -> list[Reduced]:
+def _problem(y: np.ndarray, n: int = 3) -> Subproblem:
+    return Subproblem(tuple(_variables(n)), y)
+
+
+def _reductions(problem: Subproblem) -> list[Subproblem]:
     return [found for found in reductions(problem, DEFAULT_OPERATORS) if found is not None]
 
 
@@ -111,10 +117,10 @@ def test_a_family_that_is_not_exact_proposes_nothing() -> None:
 
 def test_a_true_reduction_lowers_the_leave_one_out_error_and_a_false_one_raises_it() -> None:
     y = X[:, 0] ** 2 * np.exp(np.sin(X[:, 1] - X[:, 2]))
-    start = root(_variables(), y, lambda e: e)
+    start = root(_problem(y))
     best = _reductions(start)[0]
     assert best.error < start.error
-    false, _ = loo_error(_variables(2)[1:], y, in_logs=start.in_logs, smoothers=(start.smoother,))
+    false, _ = loo_error(_variables(2)[1:], y, in_logs=start.view.in_logs, smoothers=(start.view.smoother,))
     assert false > 5.0 * start.error
 
 
@@ -129,9 +135,9 @@ def test_an_interpolant_that_hypotheses_share_gives_the_error_of_one_of_their_ow
 
 def test_a_reduced_problem_is_wrapped_back_into_the_original() -> None:
     y = X[:, 0] ** 2 * np.cos(X[:, 1] - X[:, 2])
-    for reduced in _reductions(root(_variables(), y, lambda e: e))[:6]:
+    for reduced in _reductions(root(_problem(y)))[:6]:
         # With the reduced target as a variable of its own the wrapped expression must be the target.
-        whole = reduced.wrap(Expression.of("t"))
+        [whole] = reduced.written([Expression.of("t")])
         table = np.column_stack([X, reduced.target])
         sample = as_sample(table, ("x0", "x1", "x2", "t"))
         np.testing.assert_allclose(evaluate(whole, sample), y, rtol=1e-9)
@@ -305,7 +311,11 @@ def test_noise_has_no_interactions_worth_many_forms() -> None:
 
 def test_interactions_are_made_of_allowed_operators_and_enough_rows() -> None:
     variables, y = friedman(200, 0.5, 0)
-    assert interactions(variables, y, ("add", "mul", "sin")) == []
+    row = FAMILIES[NAMES.index("parabolas and one interaction")]
+    for operators, applies in ((("add", "mul", "sin"), False), (DEFAULT_OPERATORS, True)):
+        effort = Effort(operators, 200, 1, Deal(Island()), FAMILIES)
+        assert row.applies(Subproblem(tuple(variables), y, error=0.5), effort) is applies
+        assert not row.applies(Subproblem(tuple(variables), y, error=0.001), effort)
     assert interactions([Variable(v.expression, v.values[:15]) for v in variables], y[:15], DEFAULT_OPERATORS) == []
     plain = interactions(variables, y, ("add", "sub", "mul", "square"))
     assert operators_of(plain) == {"add", "sub", "mul", "square"}
@@ -364,5 +374,5 @@ def test_a_bell_curve_whose_tails_are_zero_in_floats_is_proposed() -> None:
     assert any(np.mean((evaluate(form, inputs) - y) ** 2) < 1e-16 for batch in batches for form in batch)
     counts = np.random.default_rng(13).poisson(2.0, 300).astype(float)
     assert (
-        len(_shuffled(Problem(Rows(as_sample(inputs), counts)), np.random.default_rng(0))[1]) == 300
+        len(_shuffled(Problem(Rows(as_sample(inputs), counts)), np.random.default_rng(0)).target) == 300
     )  # these zeros are zeros

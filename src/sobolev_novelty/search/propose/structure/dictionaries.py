@@ -23,23 +23,11 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels import JoinedColumns, LazyColumns, joined_lengths
 from sobolev_novelty.search.propose import vocabulary as words
+from sobolev_novelty.search.propose.subproblem import Variable
 
 #: Index of a column -> its expression.
 Recipe = Callable[[int], Expression]
 Places = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Variable:
-    """An input, or a combination of inputs that stands for one."""
-
-    expression: Expression
-    values: FloatArray
-
-    @property
-    def is_positive(self) -> bool:
-        """Whether it is above zero in every row."""
-        return bool((self.values > 0.0).all())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -25,13 +25,13 @@ from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Dictionary,
     LazyDictionary,
-    Variable,
     constant,
     joined,
     listed,
     monomials,
     products,
 )
+from sobolev_novelty.search.propose.subproblem import Variable
 
 #: NMSE below which a relation counts as exact on the sample.
 EXACT = 1e-15

@@ -23,7 +23,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import least_squares
-from sobolev_novelty.search.propose.structure.dictionaries import Variable
+from sobolev_novelty.search.propose.subproblem import Variable
 
 #: Inputs that may act, and rows for each of their parabolas.
 MAX_ACTING, ROWS_PER_PARABOLA = 8, 10
@@ -54,7 +54,7 @@ class _Parabola:
 def interactions(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
     """Forms for sums of parabolas, with and without the interaction of two inputs, the best starting points of each."""
     functions = [name for name in words.FACTORS if name in operators]
-    if not {"add", "mul", "square"} <= set(operators) or len(t) < 2 * ROWS_PER_PARABOLA:
+    if len(t) < 2 * ROWS_PER_PARABOLA:
         return []
     every = [_parabola(v) for v in variables]
     acting = _acting(every, t)

@@ -19,18 +19,17 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose import vocabulary as words
 from sobolev_novelty.search.propose.pursuit import least_squares
-from sobolev_novelty.search.propose.structure.dictionaries import Variable, arguments
+from sobolev_novelty.search.propose.structure.dictionaries import arguments
+from sobolev_novelty.search.propose.subproblem import Variable
 
-#: Inputs up to which their products are listed, and arguments that are tried.
-MAX_VARIABLES, N_ARGUMENTS = 8, 120
+#: Arguments that are tried.
+N_ARGUMENTS = 120
 #: Peaks whose frequency is worth a fit, at most one for each argument.
 KEPT = 8
 
 
-def waves(variables: Sequence[Variable], t: FloatArray, operators: Sequence[str]) -> list[Expression]:
+def waves(variables: Sequence[Variable], t: FloatArray) -> list[Expression]:
     """Forms a + b·sin(c·w) + d·cos(c·w) at the highest peaks of all arguments w."""
-    if len(variables) > MAX_VARIABLES or not set(words.WAVES) <= set(operators):
-        return []
     inner = arguments(variables, limit=N_ARGUMENTS)
     sizes = np.abs(inner.values).max(axis=1)
     fine = np.flatnonzero(np.isfinite(sizes) & (sizes > 0.0) & (np.ptp(inner.values, axis=1) > 0.0))

@@ -3,49 +3,24 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
-from sobolev_novelty.algebra.numbers import nearest_simple
-from sobolev_novelty.algebra.writing import scaled, writable
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import ExpressionError
-from sobolev_novelty.search.contract.engine import Problem
-from sobolev_novelty.search.propose.structure.dictionaries import Variable
-from sobolev_novelty.search.propose.structure.exact_relations import quotients, sums, variants
-from sobolev_novelty.search.propose.structure.interactions import interactions
-from sobolev_novelty.search.propose.structure.periodogram import waves
-from sobolev_novelty.search.propose.structure.power_laws import log_linear_laws, offset_power_law, power_law, power_laws
-from sobolev_novelty.search.propose.structure.reductions import (
-    HARD,
-    Interpolants,
-    Reduced,
-    Wrap,
-    on_more_rows,
-    reductions,
-    root,
-)
+from sobolev_novelty.search.contract.engine import Island, Problem
+from sobolev_novelty.search.propose.structure.families import N_ROOTS, Schedule
+from sobolev_novelty.search.propose.structure.family import Bench, Deal, Effort, Forms, Level, offered, solve
+from sobolev_novelty.search.propose.structure.reductions import HARD, Interpolants, on_more_rows, reductions, root
 from sobolev_novelty.search.propose.structure.relevance import relevant_inputs
-from sobolev_novelty.search.propose.structure.small_sums import small_sums
-from sobolev_novelty.search.propose.structure.solving import (
-    FAMILY_ROWS,
-    Deal,
-    Effort,
-    first_rows,
-    monomial_sums,
-    solve,
-    undone,
-)
+from sobolev_novelty.search.propose.subproblem import Subproblem, Variable
 
 #: Rows on which dictionaries are screened, and those of a noisy target: of tens of thousands of columns the best
 #: explains a tenth of what is noise on 200 rows, a thirtieth on 600.
 SCREEN_ROWS, NOISY_SCREEN_ROWS = 200, 600
-#: Rows on which interactions are looked for.
-INTERACTION_ROWS = 1000
 #: Variables up to which reductions are tried, for a target that an interpolant knows little of and for one that it
 #: knows well: their cost grows with the cube of the number, and noise hides which of them are true.
 MAX_REDUCED_VARIABLES = (6, 9)
@@ -55,20 +30,16 @@ HOPELESS = 0.5
 MAX_DENSE_VARIABLES = 4
 #: Above this error of the interpolant the target is noisy or varies fast, and structural forms may be in vain.
 DOUBTFUL = 0.05
-#: Below this error the target is without noise worth speaking of: small corrections to a law can be seen.
-CLEAN = 0.01
-#: Inputs from which on those that do not matter are looked for, and batches of forms in those that do for each in all.
-MANY_INPUTS, N_RELEVANT_TURNS = 5, 2
+#: Inputs from which on those that do not matter are looked for.
+MANY_INPUTS = 5
 #: A positive target that goes down to this share of its largest value may have underflowed to zero, in this share of
 #: the rows at most.
 UNDERFLOW, MAX_UNDERFLOWN = 1e-60, 0.5
-#: How near the factor of a power law is to a whole or half number, relative to it, where only a correction is missing.
-SIMPLE_FACTOR = 0.01
 
 
-def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
+def structural_forms(problem: Problem, rng: np.random.Generator, schedule: Schedule | None = None) -> Forms:
     """Batches of forms for a problem, cheapest ideas first, without those whose numbers no float can hold."""
-    batches = _batches(problem, rng)
+    batches = _batches(problem, rng, schedule or Schedule())
     while True:
         try:
             # Screening meets poles and overflows all the time; what is not finite is left out where it counts.
@@ -83,15 +54,13 @@ def structural_forms(problem: Problem, rng: np.random.Generator) -> Iterator[lis
 
 def is_doubtful(problem: Problem, rng: np.random.Generator) -> bool:
     """Whether an interpolant on a few rows knows the target badly: structure may be there, or only noise."""
-    variables, y = _shuffled(problem, rng)
+    inputs = _shuffled(problem, rng)
     with np.errstate(all="ignore"):
-        is_so = bool(variables) and root(variables, y, lambda e: e).error > DOUBTFUL
-        if is_so and len(variables) >= MANY_INPUTS:
-            return root(relevant_inputs(variables, y), y, lambda e: e).error > DOUBTFUL
-    return is_so
+        is_so = bool(inputs.variables) and root(inputs).error > DOUBTFUL
+        return is_so and (len(inputs.variables) < MANY_INPUTS or root(_relevant(inputs)).error > DOUBTFUL)
 
 
-def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable], FloatArray]:
+def _shuffled(problem: Problem, rng: np.random.Generator) -> Subproblem:
     """Variables that vary, and the target, in random order: screening looks at the first rows only."""
     order = rng.permutation(problem.sample.n_samples)
     if problem.weights is not None:
@@ -103,7 +72,7 @@ def _shuffled(problem: Problem, rng: np.random.Generator) -> tuple[list[Variable
         order = order[problem.y[order] > 0.0]
     rows = zip(problem.sample.names, problem.sample.X, strict=True)
     variables = [Variable(Expression.of(name), np.ascontiguousarray(row[order])) for name, row in rows]
-    return [v for v in variables if np.ptp(v.values) > 0.0], problem.y[order]
+    return Subproblem(tuple(v for v in variables if np.ptp(v.values) > 0.0), problem.y[order])
 
 
 def _underflows(y: FloatArray) -> bool:
@@ -113,21 +82,27 @@ def _underflows(y: FloatArray) -> bool:
     return is_possible and bool((y >= 0.0).all()) and float(above.min()) < UNDERFLOW * float(above.max())
 
 
-def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expression]]:
-    informative, y = _shuffled(problem, rng)
-    if not informative or not np.ptp(y) > 0.0:
+def _relevant(inputs: Subproblem) -> Subproblem:
+    """The problem in the inputs that matter."""
+    return replace(inputs, variables=tuple(relevant_inputs(inputs.variables, inputs.target)))
+
+
+def _batches(problem: Problem, rng: np.random.Generator, schedule: Schedule) -> Forms:
+    inputs = _shuffled(problem, rng)
+    if not inputs.variables or not np.ptp(inputs.target) > 0.0:
         return
-    yield from _power_laws(informative, y, problem)
-    every = _searched(informative, y, problem)
-    relevant = relevant_inputs(informative, y) if len(informative) >= MANY_INPUTS else informative
-    if len(relevant) == len(informative):
+    effort = Effort(problem.operators, SCREEN_ROWS, problem.n_threads, Deal(Island()), schedule.rows)
+    yield from _at_once(inputs, effort)
+    every = _searched(inputs, problem.island, effort)
+    relevant = _relevant(inputs) if len(inputs.variables) >= MANY_INPUTS else inputs
+    if len(relevant.variables) == len(inputs.variables):
         yield from every
         return
     # Rows may know too little of an input that matters: all of them have their turn.
-    yield from _power_laws(relevant, y, problem)
-    some = _searched(relevant, y, problem)
+    yield from _at_once(relevant, effort)
+    some = _searched(relevant, problem.island, effort)
     while True:
-        yield from itertools.islice(some, N_RELEVANT_TURNS)
+        yield from itertools.islice(some, schedule.n_relevant)
         batch = next(every, None)
         if batch is None:
             break
@@ -135,74 +110,40 @@ def _batches(problem: Problem, rng: np.random.Generator) -> Iterator[list[Expres
     yield from some
 
 
-def _power_laws(variables: Sequence[Variable], y: FloatArray, problem: Problem) -> Iterator[list[Expression]]:
-    if {"exp", "log", "add", "mul"} <= set(problem.operators):
-        yield writable(lambda law: law, log_linear_laws(variables, y))
-    for wrap, t in undone(y, problem.operators):
-        yield writable(wrap, power_law(variables, t) + offset_power_law(variables, t))
+def _at_once(inputs: Subproblem, effort: Effort) -> Forms:
+    return offered(Level.AT_ONCE, [Bench(p, effort) for p in inputs.undone(effort.operators)], effort)
 
 
-def _searched(informative: Sequence[Variable], y: FloatArray, problem: Problem) -> Iterator[list[Expression]]:
+def _searched(inputs: Subproblem, island: Island, each: Effort) -> Forms:
     """Forms in some of the inputs."""
-    targets = undone(y, problem.operators)
+    targets, interpolants = inputs.undone(each.operators), Interpolants()
     # Take turns between the outer functions: which of them untangles the problem is not known beforehand.
-    interpolants = Interpolants()
-    roots = [root(informative, t, wrap, interpolants) for wrap, t in targets[:4]]
-    n_rows = NOISY_SCREEN_ROWS if roots[0].error > DOUBTFUL else SCREEN_ROWS
-    effort = Effort(problem.operators, n_rows, problem.n_threads, Deal(problem.island))
-    if roots[0].error <= CLEAN:
-        yield from _corrections(informative, y, effort)
-        # The others are roots of their own.
-        yield from _quotients(informative, targets[len(roots) :] if len(informative) <= 3 else (), effort)
-    yield from _sums(informative, targets, effort)
-    if roots[0].error > CLEAN and effort.deal.is_own():
-        yield interactions(first_rows(informative, INTERACTION_ROWS), y[:INTERACTION_ROWS], problem.operators)
-    if roots[0].error > HARD and effort.deal.is_own():
-        yield waves(first_rows(informative, NOISY_SCREEN_ROWS), y[:NOISY_SCREEN_ROWS], problem.operators)
-    if roots[0].error > HARD and len(informative) <= MAX_DENSE_VARIABLES:
+    roots = [root(target, interpolants) for target in targets[:N_ROOTS]]
+    error = roots[0].error
+    effort = replace(each, n_rows=NOISY_SCREEN_ROWS if error > DOUBTFUL else SCREEN_ROWS, deal=Deal(island))
+    benches = [Bench(replace(target, error=error), effort) for target in targets]
+    yield from offered(Level.INPUTS, benches, effort)
+    if error > HARD and len(inputs.variables) <= MAX_DENSE_VARIABLES:
         roots[0] = on_more_rows(roots[0])
     if roots[0].error > HOPELESS:
         yield from solve(roots[0], effort)
-    elementary = small_sums(first_rows(informative, n_rows), y[:n_rows], problem.operators)
     # What a root is reduced to takes as long to find as to solve: each island has roots of its own.
-    own, island = problem.island.part(len(roots))
-    is_last = problem.island.number == problem.island.of - 1
-    yield from _in_reduced_problems(
-        [roots[k] for k in own], elementary if is_last else iter(()), replace(effort, deal=Deal(island))
-    )
+    own, among = island.part(len(roots))
+    later = offered(Level.LATER, benches if island.number == island.of - 1 else (), effort)
+    yield from _in_reduced_problems([roots[k] for k in own], later, replace(effort, deal=Deal(among)))
 
 
-def _quotients(
-    variables: Sequence[Variable], targets: Iterable[tuple[Wrap, FloatArray]], effort: Effort
-) -> Iterator[list[Expression]]:
-    for wrap, t in targets:
-        if effort.deal.is_own():
-            changed = variants(first_rows(variables, FAMILY_ROWS), effort.operators)
-            yield writable(wrap, (form for some in changed for form in quotients(some, t[:FAMILY_ROWS])))
-
-
-def _sums(
-    variables: Sequence[Variable], targets: Iterable[tuple[Wrap, FloatArray]], effort: Effort
-) -> Iterator[list[Expression]]:
-    for wrap, t in targets:
-        if effort.deal.is_own():
-            yield writable(wrap, sums(first_rows(variables, FAMILY_ROWS), t[:FAMILY_ROWS], effort.operators))
-            yield writable(wrap, monomial_sums(variables, t, effort))
-
-
-def _in_reduced_problems(
-    roots: Sequence[Reduced], elementary: Iterator[list[Expression]], effort: Effort
-) -> Iterator[list[Expression]]:
-    """Forms for reduced problems; after the first of them, which is solved in less time, sums of elementary terms."""
+def _in_reduced_problems(roots: Sequence[Subproblem], later: Forms, effort: Effort) -> Forms:
+    """Forms for reduced problems; after the first of them, which is solved in less time, those that come later."""
     for reduced in _in_turns([_explored(start, effort.operators) for start in roots]):
         if reduced is None:
             yield []
             continue
         yield from solve(reduced, effort)
-        yield from elementary
+        yield from later
 
 
-def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | None]:
+def _in_turns(searches: list[Iterator[Subproblem | None]]) -> Iterator[Subproblem | None]:
     """One reduced problem of each search after the other, until all have ended; None where one needed a step more."""
     while searches:
         for explored in list(searches):
@@ -214,7 +155,7 @@ def _in_turns(searches: list[Iterator[Reduced | None]]) -> Iterator[Reduced | No
                 searches.remove(explored)
 
 
-def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> Iterator[Reduced | None]:
+def _explored(start: Subproblem, operators: Sequence[str], *, width: int = 2) -> Iterator[Subproblem | None]:
     """Reduced problems worth solving: the most reduced first, then back up to the start.
 
     ``None`` says that work was done: a look at the clock is due.
@@ -223,7 +164,7 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
     seen = {start.key}
     is_affordable = len(start.variables) <= MAX_REDUCED_VARIABLES[start.error <= HARD]
     while is_affordable and levels[-1] and max(len(r.variables) for r in levels[-1]) > 1:
-        offers: list[Reduced] = []
+        offers: list[Subproblem] = []
         for reduced in levels[-1]:
             for offer in reductions(reduced, operators) if len(reduced.variables) > 1 else ():
                 if offer is None:
@@ -231,7 +172,7 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
                 elif offer.error <= 1.3 * reduced.error:
                     offers.append(offer)
         offers.sort(key=lambda r: r.error)
-        level: list[Reduced] = []
+        level: list[Subproblem] = []
         for offer in offers:
             if offer.key not in seen and len(level) < width:
                 seen.add(offer.key)
@@ -239,16 +180,3 @@ def _explored(start: Reduced, operators: Sequence[str], *, width: int = 2) -> It
         levels.append(level)
     for level in reversed(levels):
         yield from level
-
-
-def _corrections(variables: Sequence[Variable], t: FloatArray, effort: Effort) -> Iterator[list[Expression]]:
-    """A power law with a simple factor, plus forms for what it leaves: the large term hides a small correction."""
-    for _, monomial in power_laws(variables, t):
-        factor = nearest_simple(
-            float(np.median(t / monomial.values)), SIMPLE_FACTOR, denominators=(1, 2), is_relative=True
-        )
-        if factor is None:
-            continue
-        law = scaled(factor, monomial.expression)
-        rest = root(variables, t - factor * monomial.values, partial(Expression.of, "add", law))
-        yield from solve(rest, effort)

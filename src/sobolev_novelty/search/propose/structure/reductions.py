@@ -16,20 +16,19 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri
 
+from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose import vocabulary as words
-from sobolev_novelty.search.propose.structure.dictionaries import Variable
-
-Wrap = Callable[[Expression], Expression]
+from sobolev_novelty.search.propose.subproblem import TURNED, Subproblem, Variable
 
 #: Rows the interpolant sees.
 SURROGATE_ROWS = 250
@@ -115,23 +114,14 @@ class Interpolants:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduced:
-    """A problem in fewer variables: ``wrap`` turns an expression for ``target`` into one for the original target."""
+class View:
+    """How an interpolant sees a problem, and what is known to be false of it."""
 
-    variables: tuple[Variable, ...]
-    target: FloatArray
-    wrap: Wrap
-    error: float
     in_logs: bool
     smoother: tuple[float, float]
-    n_rows: int | None = None
+    n_rows: int | None
+    interpolants: Interpolants
     hopeless: frozenset[str] = frozenset()
-    interpolants: Interpolants = field(default_factory=Interpolants)
-
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What the problem is about, for telling equal ones."""
-        return (*sorted(str(v.expression) for v in self.variables), f"{self.target[:4].round(9).tolist()}")
 
 
 def loo_error(
@@ -177,114 +167,102 @@ def _target_coordinate(t: FloatArray, in_logs: bool) -> FloatArray:
     return t
 
 
-def root(
-    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, interpolants: Interpolants | None = None
-) -> Reduced:
-    """The unreduced problem, in the coordinates that suit it better; a negative target is turned around."""
-    if (target < 0.0).all():
-        return root(variables, -target, lambda e: wrap(Expression.of("neg", e)), interpolants)
-    return _in_better_coordinates(variables, target, wrap, None, interpolants or Interpolants())
+def root(problem: Subproblem, interpolants: Interpolants | None = None, *, n_rows: int | None = None) -> Subproblem:
+    """The problem with an interpolant in the coordinates that suit it better; a negative target is turned around."""
+    if (problem.target < 0.0).all():
+        return root(problem.behind(TURNED), interpolants)
+    known = interpolants or Interpolants()
+    rows = problem.variables, problem.target
+    plain = loo_error(*rows, in_logs=False, n_rows=n_rows, interpolants=known)
+    logs = (float("inf"), _SMOOTHERS[0])
+    if any(v.is_positive for v in problem.variables):
+        logs = loo_error(*rows, in_logs=True, n_rows=n_rows, interpolants=known)
+    error, smoother = min(plain, logs)
+    return replace(problem, error=error, view=View(logs < plain, smoother, n_rows, known))
 
 
-def on_more_rows(problem: Reduced) -> Reduced:
+def on_more_rows(problem: Subproblem) -> Subproblem:
     """The problem with an interpolant on more rows, if that pays: it helps against fast variation, not noise."""
-    denser = _in_better_coordinates(
-        problem.variables, problem.target, problem.wrap, SURROGATE_ROWS_HARD, problem.interpolants
-    )
+    denser = root(problem, problem.view.interpolants, n_rows=SURROGATE_ROWS_HARD)
     return denser if denser.error < MUST_PAY * problem.error else problem
 
 
-def _in_better_coordinates(
-    variables: Sequence[Variable], target: FloatArray, wrap: Wrap, n_rows: int | None, known: Interpolants
-) -> Reduced:
-    plain = loo_error(variables, target, in_logs=False, n_rows=n_rows, interpolants=known)
-    logs = (float("inf"), _SMOOTHERS[0])
-    if any(v.is_positive for v in variables):
-        logs = loo_error(variables, target, in_logs=True, n_rows=n_rows, interpolants=known)
-    error, smoother = min(plain, logs)
-    return Reduced(tuple(variables), target, wrap, error, logs < plain, smoother, n_rows, interpolants=known)
-
-
-def reductions(problem: Reduced, operators: Sequence[str]) -> Iterator[Reduced | None]:
+def reductions(problem: Subproblem, operators: Sequence[str]) -> Iterator[Subproblem | None]:
     """All reductions by one variable, best first; what is clearly false here is not tried again further down.
 
     ``None`` comes before them, once for every few hypotheses tried: a look at the clock is due.
     """
-    tried = []
-    pace = 256 if problem.n_rows is None else 16  # about as long as a few generations of an engine
-    hopeless = set(problem.hopeless)
-    for count, (name, variables, target, wrap) in enumerate(_hypotheses(problem, operators)):
+    view: View = problem.view
+    tried: list[Subproblem] = []
+    pace = 256 if view.n_rows is None else 16  # about as long as a few generations of an engine
+    hopeless = set(view.hopeless)
+    for count, (name, reduced) in enumerate(_hypotheses(problem, operators)):
         error, _ = loo_error(
-            variables,
-            target,
-            in_logs=problem.in_logs,
-            smoothers=(problem.smoother,),
-            n_rows=problem.n_rows,
-            interpolants=problem.interpolants,
+            reduced.variables,
+            reduced.target,
+            in_logs=view.in_logs,
+            smoothers=(view.smoother,),
+            n_rows=view.n_rows,
+            interpolants=view.interpolants,
         )
         if error > _CLEARLY_FALSE * problem.error:
             hopeless.add(name)
         else:
-            tried.append((error, variables, target, wrap))
+            tried.append(replace(reduced, error=error))
         if (count + 1) % pace == 0:
             yield None
-    below = frozenset(hopeless)
-    tried.sort(key=lambda entry: entry[0])
-    for e, v, t, w in tried:
-        yield replace(problem, variables=tuple(v), target=t, wrap=w, error=e, hopeless=below)
+    below = replace(view, hopeless=frozenset(hopeless))
+    yield from (replace(reduced, view=below) for reduced in sorted(tried, key=lambda reduced: reduced.error))
 
 
-def _hypotheses(problem: Reduced, operators: Sequence[str]) -> Iterator[tuple[str, list[Variable], FloatArray, Wrap]]:
-    variables = list(problem.variables)
+#: What a hypothesis is called, so that it is not tried again, and the problem that is left where it is true.
+Hypothesis = tuple[str, Subproblem]
+
+
+def _hypotheses(problem: Subproblem, operators: Sequence[str]) -> Iterator[Hypothesis]:
+    variables, hopeless = problem.variables, problem.view.hopeless
     for i, v in enumerate(variables):
         rest = variables[:i] + variables[i + 1 :]
         name = f"drop {v.expression}"
-        if name not in problem.hopeless:
-            yield name, rest, problem.target, problem.wrap
-        for how, target, wrap in _stripped(problem, v, operators):
-            yield how, rest, target, wrap
+        if name not in hopeless:
+            yield name, replace(problem, variables=rest)
+        yield from _stripped(replace(problem, variables=rest), v, operators)
     for (i, a), (j, b) in itertools.combinations(enumerate(variables), 2):
-        rest = [v for k, v in enumerate(variables) if k not in (i, j)]
-        for merged in _merged(a, b, problem.hopeless):
-            yield f"merge {merged.expression}", [*rest, merged], problem.target, problem.wrap
-        for name, ratio, target, wrap in _homogeneous(problem, a, b):
-            yield name, [*rest, ratio], target, wrap
+        rest = tuple(v for k, v in enumerate(variables) if k not in (i, j))
+        for merged in _merged(a, b, hopeless):
+            yield f"merge {merged.expression}", replace(problem, variables=(*rest, merged))
+        yield from _homogeneous(replace(problem, variables=rest), a, b)
 
 
-def _stripped(problem: Reduced, v: Variable, operators: Sequence[str]) -> Iterator[tuple[str, FloatArray, Wrap]]:
+def _stripped(rest: Subproblem, v: Variable, operators: Sequence[str]) -> Iterator[Hypothesis]:
     """The target is f(v) times a function of the rest."""
     for power in words.STRIPPED:
         name = f"strip {v.expression} {power}"
-        if name not in problem.hopeless and (v.is_positive or (power.is_integer() and (np.abs(v.values) > 1e-9).all())):
-            with np.errstate(all="ignore"):
-                left = problem.target / v.values**power
-            yield name, left, _times(problem.wrap, v.expression, power)
+        is_defined = v.is_positive or (power.is_integer() and bool((np.abs(v.values) > 1e-9).all()))
+        if name not in rest.view.hopeless and is_defined:
+            yield name, rest.behind(Product(((v.expression, power),)), v.values**power)
     for function in words.FACTORS:
         name = f"strip {function} {v.expression}"
-        if function in operators and name not in problem.hopeless:
+        if function in operators and name not in rest.view.hopeless:
             with np.errstate(all="ignore"):
                 factor = OPERATORS[function].value(v.values)
             if np.isfinite(factor).all() and (np.abs(factor) > 1e-9).all():
-                wrap = _times(problem.wrap, Expression.of(function, v.expression), 1.0)
-                yield name, problem.target / factor, wrap
+                yield name, rest.behind(Product(((Expression.of(function, v.expression), 1.0),)), factor)
 
 
-def _homogeneous(problem: Reduced, a: Variable, b: Variable) -> Iterator[tuple[str, Variable, FloatArray, Wrap]]:
+def _homogeneous(rest: Subproblem, a: Variable, b: Variable) -> Iterator[Hypothesis]:
     """The target is bᵏ times a function of a/b and the rest; of a clear target also of a·b."""
     if not (a.is_positive and b.is_positive):
         return
-    is_clear = problem.error <= _CLEAR
+    is_clear = rest.error <= _CLEAR
     for sign in (-1.0, 1.0) if is_clear else (-1.0,):
         values = a.values / b.values if sign < 0.0 else a.values * b.values
         together = Variable(product([(a.expression, 1.0), (b.expression, sign)]), values)
         for power in (*words.HOMOGENEOUS, *(words.HOMOGENEOUS_TOO if is_clear else ())):
             name = f"scale {together.expression} {power}"
-            if name not in problem.hopeless:
-                yield name, together, problem.target / b.values**power, _times(problem.wrap, b.expression, power)
-
-
-def _times(wrap: Wrap, factor: Expression, power: float) -> Wrap:
-    return lambda e: wrap(product([(e, 1.0), (factor, power)]))
+            if name not in rest.view.hopeless:
+                step = Product(((b.expression, power),))
+                yield name, rest.behind(step, b.values**power, variables=(*rest.variables, together))
 
 
 def _merged(a: Variable, b: Variable, hopeless: frozenset[str]) -> Iterator[Variable]:

@@ -22,7 +22,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.special import ndtri
 
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.propose.structure.dictionaries import Variable
+from sobolev_novelty.search.propose.subproblem import Variable
 
 #: Rows that are looked at, at most and at least; of many inputs so few that all differences are not more than this.
 MAX_ROWS, MIN_ROWS = 300, 40

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.search.propose.power_law import fit_power_law, simple_exponent
+from sobolev_novelty.search.propose.structure.power_laws import fit_power_law, simple_exponent
 
 V = np.random.default_rng(0).uniform(0.3, 3.0, (3, 50)) * np.array([[1.0], [-1.0], [1.0]])
 
