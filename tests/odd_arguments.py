@@ -115,6 +115,8 @@ def calls(folder: Path) -> dict[str, tuple[Callable[..., Any], dict[str, Any], A
         "novelty_of_arrays": (sn.novelty_of_arrays, {"values": X.T, "gradients": np.ones((2, 1, 40))}),
         "novelty_of_chunks": (sn.novelty_of_chunks, {"equation": equation, "chunks": [X]}),
         "rank": (sn.rank, {"model": [equation], "X": X, "y": Y}),
+        "next_rows": (sn.next_rows, {"models": [equation, "2*x0"], "X": X, "n": 2, "sigma": 0.1}),
+        "next_rows, pool": (sn.next_rows, {"models": equation, "X": X, "y": Y, "pool": X, "n": 2}),
         "prune": (sn.prune, {"equation": equation, "X": X, "y": Y}),
         "rerank": (sn.rerank, {"candidates": [equation], "X": X, "scores": [0.5]}),
         "feedback": (sn.feedback, {"equation": equation, "X": X}),

@@ -4,6 +4,7 @@ from sobolev_novelty.algebra.terms import Term as Term, additive_terms as additi
 from sobolev_novelty.core.expression import Expression as Expression
 from sobolev_novelty.core.geometry import Status as Status
 from sobolev_novelty.core.linear.projection import TAU_ID as TAU_ID
+from sobolev_novelty.design.next_rows import next_rows as next_rows
 from sobolev_novelty.dynamics.regressor import DynamicsRegressor as DynamicsRegressor
 from sobolev_novelty.engines.genetic import Genetic as Genetic
 from sobolev_novelty.engines.igsr.engine import IGSR as IGSR
