@@ -37,8 +37,10 @@ from sobolev_novelty.report.intervals.profiles import Model
 
 #: Before any row, a constant is taken to be known to this many times its own size.
 PRIOR = 3.0
-#: Squares of larger numbers leave the range of floats.
-LARGEST = 1e100
+#: No constant is taken to be known better than to this share of what is thought of it before any row.
+PRECISION = 1e-8
+#: Larger numbers, in standard deviations of the noise, are no prediction of anything: fits gone astray have them.
+LARGEST = 1e30
 #: Candidates on which it is seen whether one equation contains another, and what rounding may leave.
 N_COMPARED, SPANNED = 256, 1e-8
 #: A pair whose Λ is larger by this than that of the least different pair adds e⁻³⁰ of its risk at most.
@@ -71,7 +73,7 @@ class Curve:
 
     @property
     def is_usable(self) -> npt.NDArray[np.bool_]:
-        """At which rows every number is finite, and its square."""
+        """At which rows every number is finite and of a size that can be worked with."""
         largest = np.maximum(np.abs(self.values), np.abs(self.slopes).max(axis=0, initial=0.0))
         return np.asarray(largest < LARGEST)  # not where it is nan
 
@@ -96,10 +98,9 @@ class Rival:
     ----------
     laws : tuple of int
         The equations i.
-    slopes : ndarray of shape (p, n)
-        J_j at the candidates.
-    inverse : ndarray of shape (p, p)
-        A_j⁻¹.
+    whitened : ndarray of shape (p, n)
+        H_jᵀ J_j at the candidates, with A_j⁻¹ = H_j H_jᵀ: each column has the length of the row's leverage. The square
+        root keeps what rounding would lose of the inverse.
     leverage : ndarray of shape (n,)
         J_jᵀ A_j⁻¹ J_j at each candidate.
     rest : ndarray of shape (q, n)
@@ -113,8 +114,7 @@ class Rival:
     """
 
     laws: tuple[int, ...]
-    slopes: FloatArray
-    inverse: FloatArray
+    whitened: FloatArray
     leverage: FloatArray
     rest: FloatArray
     starts: npt.NDArray[np.intp]
@@ -125,18 +125,15 @@ class Rival:
     def of(cls, slopes: Places, targets: Sequence[tuple[int, Places]]) -> Rival:
         """A rival by its slopes, and what it has to follow of each law."""
         half = half_inverse(slopes.at_hand)
-        inverse = half @ half.T
         at_hand = np.vstack([part.at_hand for _, part in targets])
-        c = inverse @ (slopes.at_hand @ at_hand.T)
+        c = half @ ((half.T @ slopes.at_hand) @ at_hand.T)
         starts = np.cumsum([0, *(len(part.at_hand) for _, part in targets[:-1])])
         left = np.square(at_hand - c.T @ slopes.at_hand).sum(axis=1) + np.square(c).sum(axis=0)
         rest = np.vstack([part.candidates for _, part in targets]) - c.T @ slopes.candidates
-        leverage = np.square(half.T @ slopes.candidates).sum(axis=0)
+        whitened = half.T @ slopes.candidates
+        leverage = np.einsum("pn,pn->n", whitened, whitened)
         laws = tuple(i for i, _ in targets)
-        return cls(
-            laws, slopes.candidates, inverse, leverage, rest, starts, np.add.reduceat(left, starts),
-            left[starts],
-        )  # fmt: skip
+        return cls(laws, whitened, leverage, rest, starts, np.add.reduceat(left, starts), left[starts])
 
     def gains(self) -> FloatArray:
         """What each candidate would add to Λ, shape (n_laws, n)."""
@@ -145,15 +142,15 @@ class Rival:
         return np.stack([np.einsum("qn,qn->n", part, part) for part in parts]) / (1.0 + self.leverage)
 
     def after(self, k: int) -> Rival:
-        """The same with candidate ``k`` among the rows at hand."""
-        size = 1.0 + self.leverage[k]
-        step = self.inverse @ self.slopes[:, k]
-        along = step @ self.slopes
-        missed = self.rest[:, k]
+        """The same with candidate ``k`` among the rows at hand (Potter's update of the square root)."""
+        v, missed = self.whitened[:, k], self.rest[:, k]
+        size = 1.0 + float(v @ v)
+        along = v @ self.whitened
+        whitened = self.whitened - v[:, None] * (along / (size + np.sqrt(size)))
         return replace(
             self,
-            inverse=self.inverse - np.outer(step, step / size),
-            leverage=np.maximum(self.leverage - along**2 / size, 0.0),
+            whitened=whitened,
+            leverage=np.einsum("pn,pn->n", whitened, whitened),
             rest=self.rest - missed[:, None] * (along / size),
             lengths=self.lengths + np.add.reduceat(np.square(missed), self.starts) / size,
             curves=self.curves + np.square(missed[self.starts]) / size,
@@ -162,8 +159,10 @@ class Rival:
 
 def half_inverse(slopes: FloatArray) -> FloatArray:
     """L of (J Jᵀ + 1)⁻¹ = L Lᵀ, without squares of J."""
-    R = np.linalg.qr(np.vstack([slopes.T, np.eye(len(slopes))]), mode="r")
-    return np.asarray(np.linalg.inv(R))
+    size = np.hypot(np.linalg.norm(slopes, axis=1), 1.0)
+    prior = np.diag(np.maximum(1.0, PRECISION * size))
+    R = np.linalg.qr(np.vstack([slopes.T, prior]) / size, mode="r")
+    return np.asarray(np.linalg.inv(R) / size[:, None])
 
 
 def followed(difference: Places, slopes: Places) -> Places:

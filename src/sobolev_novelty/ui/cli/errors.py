@@ -17,10 +17,11 @@ from sobolev_novelty.ui.cli.screen import echo
 OPTIONS = {
     name: f"--{name}"
     for name in (
-        "budget", "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "guesses", "index",
-        "inputs", "level", "limit", "loss", "monotone", "nesting", "noise", "operators", "order", "out", "parallel",
-        "port", "precision", "reasons", "retry", "row", "select", "separator", "sigma", "solver", "target", "tau",
-        "template", "time", "trajectory", "units", "variables", "weights",
+        "bounds", "budget", "checkpoint", "decimal", "dialect", "drop", "encoding", "engine", "features", "fixed",
+        "guesses", "index", "inputs", "integers", "level", "levels", "limit", "loss", "monotone", "nesting", "noise",
+        "operators", "order", "out", "parallel", "pool", "port", "precision", "reasons", "retry", "row", "select",
+        "separator", "sigma", "solver", "target", "tau", "template", "time", "trajectory", "units", "variables",
+        "weights",
     )
 } | {
     "base_url": "--llm", "calls": "--llm-calls", "model": "--model", "names": "--names", "tokens": "--llm-tokens",

@@ -20,6 +20,7 @@ from sobolev_novelty.ui.cli.commands import Commands
 from sobolev_novelty.ui.cli.errors import one_line_errors
 from sobolev_novelty.ui.cli.fit import EARLIER_NAMES, fit
 from sobolev_novelty.ui.cli.llm import llm_app
+from sobolev_novelty.ui.cli.next import next_command
 from sobolev_novelty.ui.cli.options import (
     EquationOptions,
     FormatOptions,
@@ -381,12 +382,13 @@ def _options(
 
 
 app.command("app")(app_command)
+app.command("next")(next_command)
 app.add_typer(llm_app, name="llm")
 
 
 def _shielded(arguments: list[str]) -> list[str]:
     """An equation that begins with a minus is not an option: these verbs have no options with a single dash."""
-    if not arguments or arguments[0] not in ("report", "prune", "intervals", "accepts", "export"):
+    if not arguments or arguments[0] not in ("report", "prune", "intervals", "accepts", "export", "next"):
         return arguments
     return [f" {a}" if a.startswith("-") and not a.startswith("--") and len(a) > 1 else a for a in arguments]
 
