@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from sobolev_novelty.core.output import check_output, write_or_rescue, write_whole
-from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.design.next_rows import next_rows
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 from sobolev_novelty.tables.files import Table, read_table
 from sobolev_novelty.tables.format import TableFormat
-from sobolev_novelty.ui.match import match_equation
+from sobolev_novelty.ui.match import MatchedEquation, match_equation
 
 if TYPE_CHECKING:
     from sobolev_novelty.design.table import NextRows
@@ -74,27 +73,32 @@ def next_measurements(
     if out is not None:
         check_output(out, (".csv",))
     table = data if isinstance(data, Table) else read_table(data, written)
-    models, sample, y, notes = _matched(equation, rivals, table, target, features)
+    models, matched = _matched(equation, rivals, table, target, features)
     if pool is not None:
-        options["pool"] = _pool(read_table(pool, written), sample.names)
-    found = next_rows(models, sample, y, **options)
-    problem, place = "", None
-    if out is not None:
-        text = found.to_csv(index=False)
-        place, problem = write_or_rescue(out, lambda path: write_whole(path, text))
-    return NextMeasurements(found, notes, None if place is None else str(place), problem)
+        options["pool"] = _pool(read_table(pool, written), matched.sample.names)
+    found = measurements_of(models, matched, **options)
+    if out is None:
+        return found
+    text = found.rows.to_csv(index=False)
+    place, problem = write_or_rescue(out, lambda path: write_whole(path, text))
+    return replace(found, out=None if place is None else str(place), problem=problem)
 
 
 def _matched(
     equation: str | Path, rivals: Sequence[str], table: Table, target: str | None, features: Sequence[str] | None
-) -> tuple[Any, Sample, FloatArray | None, tuple[str, ...]]:
-    """The equations, the leading one first, and the rows that they are compared on."""
+) -> tuple[Any, MatchedEquation]:
+    """The equations, and the leading one matched with the table."""
     model = SymbolicRegressor.load(equation) if isinstance(equation, Path) else None
     leading = str(equation) if model is None else str(model.expression_)
     matched = match_equation(leading, table, target=target, features=features)
     others = [parse(text, names=matched.sample.names) for text in rivals]
     models = model if model is not None and not others else [matched.expression, *others]
-    return models, matched.sample, matched.y, matched.notes
+    return models, matched
+
+
+def measurements_of(models: Any, matched: MatchedEquation, **options: Any) -> NextMeasurements:
+    """The rows to measure next on a table that an equation is matched with."""
+    return NextMeasurements(next_rows(models, matched.sample, matched.y, **options), matched.notes)
 
 
 def _pool(table: Table, names: Sequence[str]) -> Any:

@@ -409,6 +409,9 @@ def test_a_report_and_everything_that_can_be_taken_away(client: Client) -> None:
         if name in ("model.json", "front.csv"):
             assert status == 400 and b"No search has finished yet" in body
             continue
+        if name == "next-rows.csv":
+            assert status == 400 and b"No rows were chosen yet: press Next rows" in body
+            continue
         assert status == 200 and body.strip(), name
         assert headers["Content-Disposition"] == f'attachment; filename="{name}"'
     assert client("GET", "/download/report.html")[2].decode() == page
@@ -425,6 +428,16 @@ def test_the_page_of_a_report_may_use_its_own_style_and_nothing_else(client: Cli
     (style,) = re.findall(r"<style>(.*?)</style>", body.decode(), re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in headers["Content-Security-Policy"]
+
+
+def test_rows_to_measure_next_are_shown_with_what_they_buy_and_can_be_saved(client: Client) -> None:
+    client.upload(table())
+    state = client.json("POST", "/api/next", {"equation": "2.1*sin(a) + 0.3*a", "target": "y"})
+    found = state["next"]
+    assert found["columns"][0] == "a" and len(found["rows"]) == 10 and len(found["steps"]) == 11
+    assert any("Without sin(a) it differs by" in words for words in found["words"])
+    assert client("GET", "/download/next-rows.csv")[2].decode().count("\n") == 11
+    assert client.json("POST", "/api/report", {"equation": "2.1*sin(a)", "target": "y"})["next"] is None
 
 
 def test_pruning_can_be_taken_or_left(client: Client) -> None:

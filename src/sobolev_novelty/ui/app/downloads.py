@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
 
@@ -57,6 +59,20 @@ def _front(workspace: Workspace) -> str:
     return str(workspace.model().equations_.to_csv(index=False))
 
 
+def _next_rows(workspace: Workspace) -> str:
+    found = workspace.next
+    if found is None:
+        raise DataError("No rows were chosen yet: press Next rows.")
+    lines = [found["columns"], *found["rows"]]
+    return _csv(lines)
+
+
+def _csv(lines: list[list[object]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    return text.getvalue()
+
+
 #: Name of a file -> its text.
 FILES: dict[str, Callable[[Workspace], str]] = {
     "report.html": lambda workspace: _analysis(workspace).page,
@@ -65,4 +81,5 @@ FILES: dict[str, Callable[[Workspace], str]] = {
     "report.txt": lambda workspace: _analysis(workspace).text,
     "model.json": _model,
     "front.csv": _front,
+    "next-rows.csv": _next_rows,
 } | {name: _equation(language) for name, language in LANGUAGES.items()}

@@ -137,6 +137,7 @@ ACTIONS: dict[str, Callable[[Workspace, Request], None]] = {
     "/api/model": lambda workspace, request: workspace.open_model(request.file_name, request.body),
     "/api/report": lambda workspace, request: workspace.report(Question.of(request.json())),
     "/api/prune": lambda workspace, request: workspace.prune(Question.of(request.json())),
+    "/api/next": lambda workspace, request: workspace.measure_next(Question.of(request.json())),
     "/api/pruned": lambda workspace, request: workspace.take_pruned(),
     "/api/cancel": lambda workspace, request: workspace.cancel(),
     "/api/fit": _fit,

@@ -95,6 +95,7 @@ class Workspace:
     model_file: ModelFile | None = None
     analysis: Analysis | None = None
     pruned: dict[str, Any] | None = None
+    next: dict[str, Any] | None = None
     fit: Fit | None = None
     _shown_table: dict[str, Any] | None = None
     # It outlives the table: a page takes a number that it has drawn for the report that it shows.
@@ -116,6 +117,7 @@ class Workspace:
             "model_file": None if self.model_file is None else self.model_file.to_dict(),
             "report": None if analysis is None else {"number": analysis.number, "equation": str(analysis.expression)},
             "pruned": self.pruned,
+            "next": self.next,
             "fit": None if self.fit is None else self.fit.to_dict(),
         }
 
@@ -132,7 +134,7 @@ class Workspace:
                 target = next((name for name in table.columns if name.lower() in _TARGET_NAMES), None)
             self.table, self._shown_table = table, _table_state(table)
             self.question = replace(self.question, target=target, features=None)
-            self.analysis = self.pruned = self.fit = None
+            self.analysis = self.pruned = self.next = self.fit = None
 
     def open_model(self, name: str, content: bytes) -> None:
         """Take the equation of a model file."""
@@ -146,7 +148,7 @@ class Workspace:
         with self._work:
             table = self._table()
             question = question.without_left_side(table.columns)
-            self.pruned = None
+            self.pruned = self.next = None
             self._analyse(question, table)
 
     def prune(self, question: Question) -> None:
@@ -155,6 +157,13 @@ class Workspace:
             table = self._table()
             question = question.without_left_side(table.columns)
             self.pruned = self._running.run(lambda: self._pruned(question, table))
+
+    def measure_next(self, question: Question) -> None:
+        """The rows to measure next: for the equation of the finished search its rivals too, else its own terms."""
+        with self._work:
+            table = self._table()
+            question = question.without_left_side(table.columns)
+            self.next = self._running.run(lambda: self._next(question, table))
 
     def cancel(self) -> None:
         """End the report or the pruning under way, asked for in another thread, which says so there."""
@@ -250,6 +259,15 @@ class Workspace:
         found = question.matched(table).prune()
         self._analyse(question, table)
         return found.to_dict()
+
+    def _next(self, question: Question, table: Table) -> dict[str, Any]:
+        from sobolev_novelty.ui.next import measurements_of
+
+        matched = question.matched(table)
+        fit = self.fit
+        is_fitted = fit is not None and fit.model is not None and fit.request.table is table
+        models = self.model() if is_fitted and self.model().expression_ == matched.expression else matched.expression
+        return measurements_of(models, matched).to_dict()
 
     def _fitted(self, fit: Fit) -> None:
         with self._work:

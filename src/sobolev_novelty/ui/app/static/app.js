@@ -36,7 +36,7 @@ function post(path, body, headers = {}) {
 }
 
 // What a report or a pruning leads to: these may take minutes and can be cancelled.
-const CANCELLABLE = ["report-card", "pruned-card"];
+const CANCELLABLE = ["report-card", "pruned-card", "next-card"];
 const errors = ["table-error", "equation-error", "fit-error"];
 
 // Do something that takes a moment: say so, show what came of it (on a narrow page: go there), or why nothing did.
@@ -45,7 +45,7 @@ async function act(errorId, words, work, resultId = null) {
   say("status", words);
   show("cancel", CANCELLABLE.includes(resultId));
   document.body.classList.add("busy");
-  const buttons = ["report", "prune", "fit", "example", "take-pruned"].map(byId);
+  const buttons = ["report", "prune", "next", "fit", "example", "take-pruned"].map(byId);
   buttons.forEach((button) => { button.disabled = true; });
   try {
     draw(await work());
@@ -141,6 +141,7 @@ function draw(found, isNews = false) {
   drawEquation(before, isNews);
   drawFront(state.fit, (index) => act("fit-error", "Computing the report …", () => post("/api/choose", JSON.stringify({ index })), "report-card").then(() => byId("front-table").focus({ preventScroll: true })));
   drawPruned();
+  drawNext();
   drawReport();
   show("stop", isRunning());
   byId("stop").disabled = isRunning() && state.fit.status === "stopping";
@@ -218,6 +219,15 @@ function drawPruned() {
   show("take-pruned", isShorter);
 }
 
+function drawNext() {
+  show("next-card", state.next !== null);
+  if (state.next === null) return;
+  const cells = (kind, row) => make("tr", {}, ...row.map((value) => make(kind, {}, String(value))));
+  const body = state.next.rows.map((row) => cells("td", row.map((value) => Number(value.toPrecision(6)))));
+  byId("next-table").replaceChildren(...(body.length ? [make("table", {}, make("thead", {}, cells("th", state.next.columns)), make("tbody", {}, ...body))] : []));
+  byId("next-words").replaceChildren(...state.next.words.map((words) => make("li", {}, words)));
+}
+
 function drawReport() {
   show("report-card", state.report !== null);
   if (state.report === null || shownReport === state.report.number) return;
@@ -243,6 +253,7 @@ byId("read-again").addEventListener("click", () => openTable(tableFile));
 byId("example").addEventListener("click", () => act("table-error", "Computing the report …", () => post("/api/example", "{}"), "report-card"));
 byId("report").addEventListener("click", () => act("equation-error", "Computing the report …", () => post("/api/report", asked()), "report-card"));
 byId("prune").addEventListener("click", () => act("equation-error", "Pruning …", () => post("/api/prune", asked()), "pruned-card"));
+byId("next").addEventListener("click", () => act("equation-error", "Choosing rows …", () => post("/api/next", asked()), "next-card"));
 byId("take-pruned").addEventListener("click", () => act("equation-error", "Computing the report …", () => post("/api/pruned", "{}"), "report-card"));
 byId("fit").addEventListener("click", () => act("fit-error", "Starting the search …", () =>
   post("/api/fit", asked({ seconds: number("seconds"), max_complexity: number("max_complexity"), select: byId("select").value })), "front-card"));
