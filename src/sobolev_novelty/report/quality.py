@@ -80,7 +80,6 @@ def quality_of_columns(
     """How well the sum of the terms gives ``y``; None where fewer than three rows are finite.
 
     ``columns``: shape (m, n_samples), values of the terms; ``b`` their coefficients.
-    ``y``, ``weights``: shape (n_samples,).
 
     >>> x = np.linspace(0.0, 1.0, 100)
     >>> found = quality_of_columns(x[None, :], np.array([2.0]), 2.0 * x + 0.1)

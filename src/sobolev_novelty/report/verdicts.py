@@ -145,7 +145,6 @@ def term_verdicts(
 ) -> tuple[TermVerdict, ...]:
     """The words on every term.
 
-    ``y``: shape (n_samples,).
     ``weights``: shape (n_samples,), 1/σ_k² where measurement errors are known, and then ``variance`` is 1.
     ``tau``: threshold of *distinct*.
     ``measured``: the terms on this sample, where somebody has them; it says of which geometry the novelty behind

@@ -116,7 +116,6 @@ def fit_columns(
     """Fit a target by terms and a free intercept.
 
     ``columns``: shape (m, n), values of the terms at the rows used.
-    ``y``: shape (n,).
     ``weights``: shape (n,), row weights; 1/σ_k² where errors are known, and then ``variance`` is 1.
     ``is_centred``: the columns are those of a factor of the centred ones: the constant is out of them already.
 

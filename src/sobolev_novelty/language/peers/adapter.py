@@ -19,7 +19,7 @@ class FrontEntry:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """How the models of one library are read."""
+    """How the models of one library are read; ``names`` are those of the inputs, by default ``x0, x1, …``."""
 
     #: callable ``(model, *, names=None) -> Expression``: the equation with which the model predicts.
     read: Callable[..., Expression]

@@ -12,10 +12,7 @@ from sobolev_novelty.language.peers.adapter import FrontEntry, renamed
 
 
 def from_bingo(model: Any, *, names: Sequence[str] | None = None) -> Expression:
-    """The expression of a fitted ``bingo`` SymbolicRegressor, EquationRegressor or AGraph.
-
-    ``names``: names of the inputs; ``x0, x1, …`` by default.
-    """
+    """The expression of a fitted ``bingo`` SymbolicRegressor, EquationRegressor or AGraph."""
     if callable(getattr(model, "get_best_individual", None)):
         model = model.get_best_individual()
     graph = getattr(model, "equation", model)

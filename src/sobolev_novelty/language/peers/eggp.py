@@ -16,10 +16,7 @@ _LINKS = {"Bernoulli": "sigmoid", "Poisson": "exp"}
 
 
 def from_eggp(model: Any, *, names: Sequence[str] | None = None) -> Expression:
-    """The expression with which a fitted ``eggp.EGGP`` predicts: the row of ``results`` with the least training loss.
-
-    ``names``: names of the inputs; ``x0, x1, …`` by default.
-    """
+    """The expression with which a fitted ``eggp.EGGP`` predicts: the row of ``results`` of least training loss."""
     losses = [_number(row["loss_train"]) for row in _rows(model)]
     return _expression(_rows(model)[losses.index(min(losses))], model, names)
 

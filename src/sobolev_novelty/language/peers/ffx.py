@@ -15,10 +15,7 @@ _ABS, _MAX0, _MIN0, _LOG10, _GREATER, _LESS = 1, 2, 3, 4, 5, 6
 
 
 def from_ffx(model: Any, *, names: Sequence[str] | None = None) -> Expression:
-    """The expression of a fitted ``ffx.FFXRegressor``, or of one of its models.
-
-    ``names``: names of the inputs; ``x0, x1, …`` by default.
-    """
+    """The expression of a fitted ``ffx.FFXRegressor``, or of one of its models."""
     model = getattr(model, "model_", model)
     if hasattr(model, "constant"):
         return Expression.of(float(model.constant))

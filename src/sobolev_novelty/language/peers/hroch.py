@@ -12,10 +12,7 @@ from sobolev_novelty.language.peers.adapter import renamed
 
 
 def from_hroch(model: Any, *, names: Sequence[str] | None = None) -> Expression:
-    """The expression of a fitted ``HROCH.SymbolicRegressor``.
-
-    ``names``: names of the inputs; ``x0, x1, …`` by default.
-    """
+    """The expression of a fitted ``HROCH.SymbolicRegressor``."""
     text = getattr(model, "sexpr_", None)
     if not isinstance(text, str):
         raise ParameterError(f"'model' must be a fitted HROCH regressor. Got {type(model).__name__}.")

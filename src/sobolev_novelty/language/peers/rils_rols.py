@@ -22,10 +22,7 @@ _ROUNDING = 6e-7
 
 
 def from_rils_rols(model: Any, *, names: Sequence[str] | None = None) -> Expression:
-    """The expression of a fitted ``RILSROLSRegressor``.
-
-    ``names``: names of the inputs; ``x0, x1, …`` by default.
-    """
+    """The expression of a fitted ``RILSROLSRegressor``."""
     text = getattr(model, "model", None)
     if not isinstance(text, str):
         raise ParameterError(f"'model' must be a fitted RILS-ROLS regressor. Got {type(model).__name__}.")

@@ -59,7 +59,6 @@ class Scale:
     def of(cls, y: FloatArray, slopes: FloatArray) -> Scale:
         """One, but for targets and parameters beyond :data:`FAR`.
 
-        ``y``: shape (n_samples,).
         ``slopes``: shape (p, n_samples).
         """
         peaks = np.abs(slopes).max(axis=1, initial=0.0)

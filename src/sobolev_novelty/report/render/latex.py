@@ -25,7 +25,6 @@ _NO_WORD = {"constant": "--", "unknown": "--", None: "--"}
 def report_table(data: Data, expressions: Sequence[Expression] | None = None) -> str:
     r"""A booktabs table, one row per term.
 
-    ``data``: ``NoveltyReport.to_dict()``.
     ``expressions``: the terms; they are set as formulas. Without them the labels are set as text.
 
     >>> import sobolev_novelty as sn

@@ -48,10 +48,7 @@ from sobolev_novelty.report.render.words import (
 
 
 def report_page(data: Data) -> str:
-    """The whole page.
-
-    ``data``: ``NoveltyReport.to_dict()``.
-    """
+    """The whole page."""
     body = [
         '<header><p class="eyebrow">Sobolev Novelty report</p>',
         f"<h1>{_text(headline(data))}</h1>",

@@ -48,7 +48,6 @@ MAX_EXPLAINED = 6
 def report_text(data: Data, width: int | None = None) -> str:
     """The report as plain text, without colour codes.
 
-    ``data``: ``NoveltyReport.to_dict()``.
     ``width``: characters per line; by default the terminal's, or 100.
 
     >>> import sobolev_novelty as sn
@@ -68,7 +67,6 @@ def report_text(data: Data, width: int | None = None) -> str:
 def report_table(data: Data, width: int = 100) -> Group:
     """The report as something rich can print: equation, table, verdict, explanations, notes, footer.
 
-    ``data``: ``NoveltyReport.to_dict()``.
     ``width``: characters per line: what does not fit beside the terms is left out.
     """
     parts: list[Text | Table] = []

@@ -145,10 +145,7 @@ def tree_search(
     rng: np.random.Generator,
     on_progress: OnProgress = silent,
 ) -> TreeSearchResult:
-    """Search for the term set with the best score.
-
-    ``on_progress``: called after each round.
-    """
+    """Search for the term set with the best score."""
     evaluator = _Evaluator(problem, options)
     by_shape = _moves(problem)
     root = _Node(frozenset())

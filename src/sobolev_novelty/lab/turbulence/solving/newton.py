@@ -115,7 +115,6 @@ def newton(
     """Solve the equations for one source, from a nearby state.
 
     ``tolerance``: residual norm relative to the driving force.
-    ``on_progress``: called after each step.
     """
     order = nested_dissection(system.mesh.shape)
     n = system.mesh.n_cells

@@ -161,10 +161,7 @@ class OpenFoamSolver:
 
 
 def run_case(case: FoamCase, on_progress: OnProgress = silent) -> FlowResult:
-    """Write a case, run the solver on it, read velocity and pressure back.
-
-    ``on_progress``: called after each iteration.
-    """
+    """Write a case, run the solver on it, read velocity and pressure back."""
     if shutil.which(SOLVER) is None:
         raise OpenFoamError("simpleFoam is not on the PATH. Run: apt-get install openfoam; or use the embedded solver.")
     shape = check_nodes(case.nodes)

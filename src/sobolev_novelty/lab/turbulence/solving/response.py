@@ -49,10 +49,7 @@ def response_data(
     terms: Sequence[TensorTerm] | None = None,
     on_progress: OnProgress = silent,
 ) -> ResponseData:
-    """Linear velocity responses at the flow that the target stress produces.
-
-    ``on_progress``: called after each term.
-    """
+    """Linear velocity responses at the flow that the target stress produces."""
     candidates = tuple(dictionary() if terms is None else terms)
     stress = solver.stress_of(data.target[data.structured_cell.ravel()], 1.0)
     reference = solver.solve_stress(stress)
