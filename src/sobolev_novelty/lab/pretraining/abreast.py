@@ -68,20 +68,11 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a call is to do.
+    """What a call is to do."""
 
-    Parameters
-    ----------
-    out : Path
-        Folder with one folder for each run.
-    bags : Bags or None
-        Tasks that the networks write for; none without.
-    seconds : float
-        Wall time of the call, from which the number of formulas follows; not used where the settings are to count.
-    """
-
-    out: Path
-    bags: Bags | None = None
+    out: Path  # folder with one folder for each run
+    bags: Bags | None = None  # tasks that the networks write for; none without
+    #: Wall time of the call, from which the number of formulas follows; not used where the settings are to count.
     seconds: float | None = None
 
 

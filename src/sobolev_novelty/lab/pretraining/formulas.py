@@ -34,29 +34,18 @@ LARGEST_BATCH = 8_512
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bags:
-    """Rows of tasks as networks read them.
-
-    Parameters
-    ----------
-    names : tuple of str
-    n_inputs : (n_tasks,)
-    X : float32 array of shape (n_tasks, n_bags, 200, 10)
-        Standardized; unused columns are 0.
-    y : float32 array of shape (n_tasks, n_bags, 200)
-    """
+    """Rows of tasks as networks read them."""
 
     names: tuple[str, ...]
-    n_inputs: npt.NDArray[np.int64]
-    X: npt.NDArray[np.float32]
-    y: npt.NDArray[np.float32]
+    n_inputs: npt.NDArray[np.int64]  # (n_tasks,)
+    X: npt.NDArray[np.float32]  # float32, shape (n_tasks, n_bags, 200, 10): standardized; unused columns are 0
+    y: npt.NDArray[np.float32]  # float32, shape (n_tasks, n_bags, 200)
 
     @classmethod
     def of(cls, tables: Sequence[tuple[str, Sample, FloatArray]], n_bags: int, seed: int = 0) -> Bags:
         """Bags of 200 rows, or of all rows repeated; each task has random numbers of its own.
 
-        Parameters
-        ----------
-        tables : sequence of (name, standardized inputs, target)
+        ``tables``: sequence of (name, standardized inputs, target).
         """
         X = np.zeros((len(tables), n_bags, N_POINTS, MAX_INPUTS), dtype=np.float32)
         y = np.zeros(X.shape[:3], dtype=np.float32)
@@ -87,22 +76,12 @@ class Bags:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a network wrote for one task at one time of its training.
+    """What a network wrote for one task at one time of its training."""
 
-    Parameters
-    ----------
-    samples : int
-        Formulas it had seen.
-    inference : str
-        Which of ``INFERENCES``.
-    task : str
-    draws : tuple of tuples of str
-        Distinct formulas of each draw as token numbers, the greedy ones first, then those drawn most often.
-    """
-
-    samples: int
-    inference: str
+    samples: int  # formulas it had seen
+    inference: str  # which of ``INFERENCES``
     task: str
+    #: Distinct formulas of each draw as token numbers, the greedy ones first, then those drawn most often.
     draws: tuple[tuple[str, ...], ...]
 
     @property

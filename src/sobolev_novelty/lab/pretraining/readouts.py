@@ -43,20 +43,11 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """How constants are fitted.
+    """How constants are fitted."""
 
-    Parameters
-    ----------
-    n_refined : int
-        Formulas of each draw whose constants are fitted: those with the smallest error before.
-    n_iterations : int
-        Steps of that fit.
-    n_starts : int
-        Its starting points: what was written, and others around it. The written readout has only the first.
-    """
-
-    n_refined: int
-    n_iterations: int
+    n_refined: int  # formulas of each draw whose constants are fitted: those with the smallest error before
+    n_iterations: int  # steps of that fit
+    #: Its starting points: what was written, and others around it. The written readout has only the first.
     n_starts: int
 
 
@@ -163,8 +154,6 @@ def moved_constants(formula: Expression, sample: Sample, y: FloatArray, n_iterat
     What is minimised is half the mean squared error, with scipy's tolerances, as in E2ESR; there it ends after a second
     of wall time, here after a number of iterations.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> x = np.linspace(0.0, 2.0, 50)
     >>> table = Sample(x[None], ("x0",))
