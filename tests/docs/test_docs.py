@@ -42,7 +42,7 @@ def compare(page: Path, results: list[tuple[Block, str, str, str]]) -> None:
 
 
 #: Pages that every run of the tests follows; CI follows all.
-FOLLOWED = ("README", "start", "tutorial")
+FOLLOWED = ("README", "start")
 RUN = [page if page.stem in FOLLOWED else pytest.param(page, marks=pytest.mark.slow) for page in WITH_BLOCKS]
 
 

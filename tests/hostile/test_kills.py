@@ -13,7 +13,8 @@ sys.path.insert(0, str(ROOT / "tools"))
 from kill_test import SCENARIOS, Lost, Scenario, kill_at_random
 
 
-@pytest.mark.parametrize("name", ["turbulence", pytest.param("fit", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["turbulence", "fit"])
 def test_a_run_that_is_killed_goes_on(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert kill_at_random(name, 2, seed=18).kills == 2
 

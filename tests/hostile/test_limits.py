@@ -59,6 +59,7 @@ def test_forty_thousand_columns_are_read_and_matched_in_a_second(tmp_path: Path)
     assert matched.sample.n_features == 40_000
 
 
+@pytest.mark.slow
 def test_the_report_on_forty_thousand_columns_takes_less_than_100_megabytes(tmp_path: Path) -> None:
     """The table and every word of the report, beyond the imports, which take 100 to 150 MB. Before: 180 MB."""
     if not Path("/proc/self/status").exists():
@@ -175,6 +176,7 @@ def test_notes_on_thousands_of_columns_are_a_few(tmp_path: Path) -> None:
     assert any(note.startswith(f"{MANY_COLUMNS - 107} more columns are constant") for note in notes)
 
 
+@pytest.mark.slow
 def test_the_verdicts_on_forty_thousand_columns_need_no_matrix_of_all_pairs(tmp_path: Path) -> None:
     sample = as_sample(np.random.default_rng(0).normal(size=(40, 40_000)))
     begin = time.process_time()

@@ -85,6 +85,7 @@ def test_the_arms_of_a_backbone_share_all_but_one_thing_and_run(name: str) -> No
         assert found.evaluations is not None and 0 < found.evaluations <= 150
 
 
+@pytest.mark.slow
 def test_the_overview_has_a_line_for_each_contrast_of_each_store(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     stores = []

@@ -92,6 +92,7 @@ def child(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return str(request.param)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("child")
 def test_algebra_agrees_with_srbench_on_rounded_constants() -> None:
     for model, expected in [

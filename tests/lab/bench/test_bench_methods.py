@@ -48,7 +48,7 @@ def test_constant_and_repeated_columns_do_not_stop_linear() -> None:
     assert np.isfinite(evaluate(linear(A, Y, seed=0, budget=1.0).expression, A)).all()
 
 
-@pytest.mark.parametrize("engine", ["genetic", "mcts"])
+@pytest.mark.parametrize("engine", ["genetic", pytest.param("mcts", marks=pytest.mark.slow)])
 def test_engines_run_with_and_without_the_signal(engine: str) -> None:
     plain = fitted(engine, 20.0, max_evaluations=300)
     guided = fitted(f"{engine}+novelty", 20.0, max_evaluations=300)

@@ -87,6 +87,7 @@ def test_the_stored_result_holds_the_claims() -> None:
         assert table.loc["verdict", kind] >= table[kind].max() - 0.002
 
 
+@pytest.mark.slow
 def test_the_command_makes_the_table_from_the_stored_cases(tmp_path: Path) -> None:
     content = run_planted([whitebox_task("feynman_I_12_1"), whitebox_task("feynman_I_11_19")])
     path = tmp_path / "planted.json"

@@ -34,6 +34,7 @@ def test_jobs_of_one_nursery_share_nothing_but_the_imports() -> None:
     assert starting._of_this_thread.nursery is nursery and nursery.is_alive
 
 
+@pytest.mark.slow
 def test_a_job_that_ends_at_once_is_seen_to_end() -> None:
     begin = time.monotonic()
     for _ in range(10):

@@ -128,6 +128,7 @@ def test_a_constant_gain_is_clear_however_much_tasks_differ(a: np.ndarray, shift
     assert d.is_clear
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
     rng = np.random.default_rng(0)
     covered = 0
@@ -179,6 +180,7 @@ def test_ranks_are_by_mean_r2_and_mean_complexity(store: Store) -> None:
     assert {"ours", "paper"} == set(everyone["source"])
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_and_saved(store: Store, tmp_path) -> None:
     pytest.importorskip("matplotlib")
     frame = store.frame()

@@ -39,6 +39,7 @@ def test_two_commands_lead_from_data_to_a_velocity_field(tmp_path):
         assert kept["U"].shape == (80, 120, 2)
 
 
+@pytest.mark.slow
 def test_a_solved_closure_is_shown_beside_the_quoted_dns_without_any_data_of_ones_own(tmp_path, monkeypatch):
     monkeypatch.delenv("SOBOLEV_DATA", raising=False)
     code, text = run("solve", "none")
@@ -49,6 +50,7 @@ def test_a_solved_closure_is_shown_beside_the_quoted_dns_without_any_data_of_one
     assert "The DNS fields are not part of the package" in text
 
 
+@pytest.mark.slow
 def test_select_prints_tables_and_forms(tmp_path):
     code, text = run(
         "select", "--rule", "greedy", "--terms", "3", "--out", str(tmp_path / "c.json"), "--print", "latex"
@@ -69,6 +71,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_the_work(tmp_path, m
         assert "--output" not in run(words[0], "--help")[1]
 
 
+@pytest.mark.slow
 def test_errors_are_one_line_and_exit_1(tmp_path):
     for words, message in (
         (("solve", "missing.json"), "is not a closure file"),

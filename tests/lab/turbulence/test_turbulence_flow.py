@@ -174,6 +174,7 @@ def test_recomputed_tensors_are_those_of_the_regression():
     np.testing.assert_allclose(state.tensors, data.tensors[order], atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("closure", "alpha", "reattachment", "reversed_velocity"),
     [(None, 1.0, 3.655, 4.142e-3), ("dsrrans_model1", 0.7, 4.951, 4.820e-3)],
@@ -188,6 +189,7 @@ def test_the_embedded_solver_agrees_with_openfoam(solver, closure, alpha, reatta
     )
 
 
+@pytest.mark.slow
 def test_the_exact_target_bounds_what_this_base_can_reach(solver):
     data = hill.load_regression()
     result = solver.solve_stress(solver.stress_of(data.target[data.structured_cell.ravel()], 1.0))

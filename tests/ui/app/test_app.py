@@ -529,7 +529,7 @@ def large() -> tuple[pd.DataFrame, str]:
 
 
 @pytest.mark.parametrize("path", ["/api/report", "/api/prune"])
-@pytest.mark.parametrize("seconds", [0.0, 2.0])
+@pytest.mark.parametrize("seconds", [0.0, pytest.param(2.0, marks=pytest.mark.slow)])
 def test_a_report_can_be_cancelled(client: Client, path: str, seconds: float) -> None:
     frame, equation = large()
     workspace = client.server.workspace

@@ -87,7 +87,10 @@ def test_a_pipe_cannot_be_read_in_parts(tmp_path: Path) -> None:
         FileChunks(tmp_path / "pipe", 10).first()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
+STOPS = [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("number", STOPS, ids=["SIGINT", "SIGTERM"])
 def test_a_fit_that_is_stopped_keeps_the_best_and_says_so_in_its_code(number: signal.Signals, data: Path) -> None:
     # Tests in the background of a shell ignore the signal, and so would a process that they start.
     start = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
