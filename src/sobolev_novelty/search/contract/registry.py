@@ -39,8 +39,6 @@ _NEEDED = {"transformer": "torch"}
 def engine_names() -> tuple[str, ...]:
     """The names by which engines are known.
 
-    Examples
-    --------
     >>> engine_names()[:2]
     ('genetic', 'mcts')
     """
@@ -130,8 +128,6 @@ def check_installed(name: str) -> None:
 def engine_named(name: str, **options: Any) -> Engine[Any]:
     """The engine of this name with these options; the others have their defaults.
 
-    Examples
-    --------
     >>> engine_named("mcts", n_rollouts=4).n_rollouts
     4
     """
@@ -141,8 +137,6 @@ def engine_named(name: str, **options: Any) -> Engine[Any]:
 def name_of(engine: Engine[Any]) -> str | None:
     """The name of an engine's class; None where it has none.
 
-    Examples
-    --------
     >>> name_of(engine_named("genetic"))
     'genetic'
     """

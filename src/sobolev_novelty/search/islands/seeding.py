@@ -46,19 +46,6 @@ class Seeder:
 
     Called by the loop after each round (:data:`~sobolev_novelty.search.loop.loop.Visitors`).
 
-    Parameters
-    ----------
-    engine : str
-    problem : Problem
-    budget : Budget
-        That of the search and of the seeding together.
-    rng : Generator
-    n_jobs : int
-    callbacks : sequence of callable
-        Those of the search: while the other engine works they are told how far the search had come, and may end it.
-
-    Examples
-    --------
     >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.core.sample import as_sample
     >>> from sobolev_novelty.engines.genetic import Genetic
@@ -72,9 +59,10 @@ class Seeder:
 
     engine: str
     problem: Problem
-    budget: Budget
+    budget: Budget  # that of the search and of the seeding together
     rng: np.random.Generator
     n_jobs: int = 1
+    #: Those of the search: while the other engine works they are told how far the search had come, and may end it.
     callbacks: Sequence[Callback] = ()
     guesses: tuple[Expression, ...] | None = None
     n_evaluations: int = 0

@@ -33,34 +33,20 @@ Counts = tuple[int, ...]
 class Control:
     """What equations cost and which are allowed.
 
-    Parameters
-    ----------
-    costs : mapping of str to int
-        Complexity of an operator; 1 where it is missing, as for variables and constants.
-    nesting : mapping of str to mapping of str to int
-        Operator -> operator -> how many of the latter may lie on one path inside the former.
-    max_depth : int, optional
-        Nodes from the root to the deepest leaf.
-    monotone : mapping of str to float
-        Input -> 1 for increasing, -1 for decreasing.
-    loss : Loss
-    template : Template, optional
-        In the user's terms until :meth:`read`.
-
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> control = Control({"sin": 3}, {"sin": {"sin": 0}})
     >>> control.complexity(parse("sin(x0) + 1")), control.shaped(parse("sin(x0 + sin(x1))")) is None
     (6, True)
     """
 
+    #: Complexity of an operator; 1 where it is missing, as for variables and constants.
     costs: Mapping[str, int] = field(default_factory=dict)
+    #: Operator -> operator -> how many of the latter may lie on one path inside the former.
     nesting: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    max_depth: int | None = None
-    monotone: Mapping[str, float] = field(default_factory=dict)
+    max_depth: int | None = None  # nodes from the root to the deepest leaf
+    monotone: Mapping[str, float] = field(default_factory=dict)  # input -> 1 for increasing, -1 for decreasing
     loss: Loss = field(default_factory=Loss)
-    template: Template | None = None
+    template: Template | None = None  # in the user's terms until :meth:`read`
 
     @classmethod
     def of(cls, names: Sequence[str], constraints: Constraints | None = None, loss: Any = "squared") -> Control:
@@ -150,8 +136,6 @@ class Control:
 def flatter(expression: Expression) -> Expression:
     """The top-level sum with its deepest terms nearest to the root.
 
-    Examples
-    --------
     >>> from sobolev_novelty.language.parsing import parse
     >>> chain = parse("x0 + x1 - x2 + x3 + sin(x0)")
     >>> chain.depth, flatter(chain).depth

@@ -56,8 +56,6 @@ _ROOTS = {"cbrt": Fraction(1, 3), "sqrtabs": Fraction(1, 2)}
 def parse_unit(text: str) -> Dimension:
     """The dimension of a unit such as ``"kg*m/s^2"``, ``"J/K"`` or ``"1"``.
 
-    Examples
-    --------
     >>> parse_unit("kg*m/s^2") == parse_unit("N"), unit_text(parse_unit("mJ/(mol K)"))
     (True, 'm^2*kg/(s^2*K*mol)')
     """
@@ -188,21 +186,11 @@ def unit_text(d: Dimension) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Dimensions:
-    """The units of a problem.
+    """The units of a problem."""
 
-    Parameters
-    ----------
-    inputs : mapping of str to Dimension
-        An input that is missing is a pure number.
-    target : Dimension or None
-        None where it is not known.
-    is_free : bool
-        Whether numbers may carry units.
-    """
-
-    inputs: Mapping[str, Dimension]
-    target: Dimension | None = None
-    is_free: bool = True
+    inputs: Mapping[str, Dimension]  # an input that is missing is a pure number
+    target: Dimension | None = None  # none where it is not known
+    is_free: bool = True  # whether numbers may carry units
 
     @classmethod
     def of(cls, units: Units, names: Sequence[str], target: str = "y") -> Dimensions:

@@ -16,19 +16,11 @@ from sobolev_novelty.search.contract.engine import Candidate, SobolevGuidance
 
 @dataclass(slots=True)
 class Reranker:
-    """Diagnoses each candidate of a round once.
+    """Diagnoses each candidate of a round once."""
 
-    Parameters
-    ----------
-    sample : Sample
-        Rows on which novelty is computed.
-    guidance : SobolevGuidance
-    shuffle : Generator, optional
-        The control: novelties that are looked at together are dealt out at random among all their terms.
-    """
-
-    sample: Sample
+    sample: Sample  # rows on which novelty is computed
     guidance: SobolevGuidance
+    #: The control: novelties that are looked at together are dealt out at random among all their terms.
     shuffle: np.random.Generator | None = None
     n_calls: int = 0
     known: dict[Expression, TermNovelties] = field(default_factory=dict)

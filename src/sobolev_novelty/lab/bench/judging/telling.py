@@ -45,8 +45,6 @@ def telling_table(frame: pd.DataFrame, suite: str) -> BenchTable:
 def area(values: FloatArray | list[float] | pd.Series, is_law: np.ndarray) -> float | None:
     """Chance that a law has a larger value than another equation, ties counted half; None where one kind is missing.
 
-    Examples
-    --------
     >>> area([0.9, 0.5, 0.5, 0.1], np.array([True, True, False, False]))
     0.875
     """
