@@ -49,9 +49,10 @@ class NaturalUnits:
     """Which inputs are one, and what makes the others and the target pure numbers.
 
     >>> from sobolev_novelty.language.parsing import parse
+    >>> from sobolev_novelty.search.problem.constraints import Units
     >>> units = {"m": "kg", "v": "m/s", "c": "m/s"}
     >>> X = np.array([[1.0, 2.0, 3.0, 4.0], [0.2, 0.4, 0.1, 0.3], [1.0, 2.0, 1.5, 2.5]])
-    >>> given = Dimensions.of(units, "J", tuple(units), is_free=False)
+    >>> given = Dimensions.of(Units(units, "J", constants=False), tuple(units))
     >>> y = X[0] * X[2] ** 2 + X[0] * X[1] ** 2 / 2
     >>> found = natural_units(given, Rows(Sample(X, tuple(units)), y))
     >>> found.ones, str(found.read(parse("m*c**2 + m*v**2/2"))), str(found.written(parse("1 + 0.5*v**2")))
