@@ -24,6 +24,7 @@ from sobolev_novelty.search.model.finish import TrainingTable
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 
 SMALL = Budget(max_evaluations=300)
+TINY = Budget(max_evaluations=100)
 
 
 def regressor(**options: object) -> SymbolicRegressor:
@@ -34,7 +35,7 @@ def regressor(**options: object) -> SymbolicRegressor:
 
 # Some checks predict for rows that they keep from the fit.
 @pytest.mark.filterwarnings("ignore::sobolev_novelty.errors.ExtrapolationWarning")
-@parametrize_with_checks([SymbolicRegressor(budget=SMALL), SymbolicRegressor("mcts", budget=SMALL)])
+@parametrize_with_checks([SymbolicRegressor(budget=TINY), SymbolicRegressor("mcts", budget=TINY)])
 def test_scikit_learn_finds_nothing_to_object_to(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]
 
