@@ -37,8 +37,6 @@ _FOLDERS = {old: MOVED.pop(old) for old in ("report", "search.loop", "search.isl
 def new_path(old: str) -> str | None:
     """Where a module, named without the package, is now; None where it did not move.
 
-    Examples
-    --------
     >>> new_path("search.regressor"), new_path("bench.paper"), new_path("errors")
     ('search.model.regressor', 'lab.bench.showing.paper', None)
     """

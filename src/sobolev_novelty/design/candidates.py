@@ -24,20 +24,11 @@ STEP = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Candidates:
-    """Rows that could be measured.
-
-    Parameters
-    ----------
-    sample : Sample
-    costs : ndarray of shape (n,)
-        What each row costs, relative to the others.
-    is_pool : bool
-        Whether the rows come from a pool, where each can be taken once; a setting of a box can be repeated.
-    """
+    """Rows that could be measured."""
 
     sample: Sample
-    costs: FloatArray
-    is_pool: bool
+    costs: FloatArray  # shape (n,): what each row costs, relative to the others
+    is_pool: bool  # whether the rows come from a pool, where each can be taken once; a setting of a box can be repeated
 
 
 @dataclass(frozen=True, slots=True, eq=False)

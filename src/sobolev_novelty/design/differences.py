@@ -49,17 +49,10 @@ NEGLIGIBLE = 240.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """An equation as its constants move it, in standard deviations of the noise.
+    """An equation as its constants move it, in standard deviations of the noise."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n,)
-    slopes : ndarray of shape (p, n)
-        Along each constant, in units of what is thought of it before any row.
-    """
-
-    values: FloatArray
-    slopes: FloatArray
+    values: FloatArray  # shape (n,)
+    slopes: FloatArray  # shape (p, n): along each constant, in units of what is thought of it before any row
 
     @classmethod
     def of(cls, whole: Parametrised, sample: Sample, sigma: float) -> Curve:
@@ -92,34 +85,17 @@ class Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rival:
-    """An equation j that is refitted to several laws i: the pairs (i, j), and what is left at the candidates.
+    """An equation j that is refitted to several laws i: the pairs (i, j), and what is left at the candidates."""
 
-    Parameters
-    ----------
-    laws : tuple of int
-        The equations i.
-    whitened : ndarray of shape (p, n)
-        H_jᵀ J_j at the candidates, with A_j⁻¹ = H_j H_jᵀ: each column has the length of the row's leverage. The square
-        root keeps what rounding would lose of the inverse.
-    leverage : ndarray of shape (n,)
-        J_jᵀ A_j⁻¹ J_j at each candidate.
-    rest : ndarray of shape (q, n)
-        What the refits leave of Y_ij at the candidates, law after law.
-    starts : ndarray of shape (n_laws,)
-        Where the rows of each law begin in ``rest``.
-    lengths : ndarray of shape (n_laws,)
-        Λ_ij.
-    curves : ndarray of shape (n_laws,)
-        The part of it that is the difference of the two as they are now.
-    """
-
-    laws: tuple[int, ...]
+    laws: tuple[int, ...]  # the equations i
+    #: shape (p, n): H_jᵀ J_j at the candidates, with A_j⁻¹ = H_j H_jᵀ: each column has the length of the row's
+    #: leverage. The square root keeps what rounding would lose of the inverse.
     whitened: FloatArray
-    leverage: FloatArray
-    rest: FloatArray
-    starts: npt.NDArray[np.intp]
-    lengths: FloatArray
-    curves: FloatArray
+    leverage: FloatArray  # shape (n,): J_jᵀ A_j⁻¹ J_j at each candidate
+    rest: FloatArray  # shape (q, n): what the refits leave of Y_ij at the candidates, law after law
+    starts: npt.NDArray[np.intp]  # shape (n_laws,): where the rows of each law begin in ``rest``
+    lengths: FloatArray  # shape (n_laws,): Λ_ij
+    curves: FloatArray  # shape (n_laws,): the part of it that is the difference of the two as they are now
 
     @classmethod
     def of(cls, slopes: Places, targets: Sequence[tuple[int, Places]]) -> Rival:

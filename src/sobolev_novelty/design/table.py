@@ -12,14 +12,10 @@ class NextRows(pd.DataFrame):
 
     pandas offers no other way than a class of one's own to keep words beside a table.
 
-    Attributes
-    ----------
-    words : str
-        What the rows will buy, in sentences.
-    steps : DataFrame
-        One row for each number of rows, from 0: ``risk``, the chance that a wrong equation of two would fit better,
-        and by how many standard deviations of the noise the two leading equations (``leading``) and the two most alike
-        (``closest``) differ, their constants refitted. For one equation: with and without a term.
+    ``words``: what the rows will buy, in sentences.
+    ``steps``: one row for each number of rows, from 0: ``risk``, the chance that a wrong equation of two would fit
+    better, and by how many standard deviations of the noise the two leading equations (``leading``) and the two most
+    alike (``closest``) differ, their constants refitted. For one equation: with and without a term.
     """
 
     _metadata = ["words", "steps"]  # noqa: RUF012 - a list is what pandas looks for

@@ -22,23 +22,15 @@ _ORIGINS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Differences:
-    """Standard deviations between the equations of each pair, after each number of rows.
+    """Standard deviations between the equations of each pair, after each number of rows."""
 
-    Parameters
-    ----------
-    pairs : tuple of (str, str)
-        The equations; for the terms of one equation, the term and "".
-    sigmas : ndarray of shape (n_steps + 1, n_pairs)
-        Of both directions the smaller. The first pair is that of the two leading equations.
-    risks : ndarray of shape (n_steps + 1,)
-    same : tuple of (str, str)
-        Equations that are one function with other constants.
-    """
-
+    #: tuple of (str, str): the equations; for the terms of one equation, the term and "".
     pairs: tuple[tuple[str, str], ...]
+    #: shape (n_steps + 1, n_pairs): of both directions the smaller. The first pair is that of the two leading
+    #: equations.
     sigmas: FloatArray
-    risks: FloatArray
-    same: tuple[tuple[str, str], ...] = ()
+    risks: FloatArray  # shape (n_steps + 1,)
+    same: tuple[tuple[str, str], ...] = ()  # tuple of (str, str): equations that are one function with other constants
 
     @property
     def leading(self) -> FloatArray:

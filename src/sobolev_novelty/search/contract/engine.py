@@ -55,20 +55,12 @@ CLOCKS = {"wall": time.monotonic, "processor": time.process_time}
 class Deadline:
     """When the time of a search is over.
 
-    Parameters
-    ----------
-    at : float
-        In the seconds of its clock; infinite without a time budget.
-    clock : {"wall", "processor"}
-
-    Examples
-    --------
     >>> Deadline().remaining, Deadline.after(0.0).is_over, 9.0 < Deadline.after(10.0).remaining <= 10.0
     (inf, True, True)
     """
 
-    at: float = math.inf
-    clock: str = "wall"
+    at: float = math.inf  # in the seconds of its clock; infinite without a time budget
+    clock: str = "wall"  # {"wall", "processor"}
 
     @classmethod
     def after(cls, seconds: float | None, clock: str = "wall") -> Deadline:
@@ -94,14 +86,6 @@ class Deadline:
 class Island:
     """Which of how many searches for the same law this one is.
 
-    Parameters
-    ----------
-    number, of : int
-    seed : int, optional
-        For what all of them must draw alike; None for a search by itself, which draws it.
-
-    Examples
-    --------
     >>> [Island(0, 2).shares(n) for n in range(4)], Island().shares(3)
     ([True, False, True, False], True)
     >>> Island(1, 2).part(4), Island(4, 5).part(3)
@@ -110,7 +94,7 @@ class Island:
 
     number: int = 0
     of: int = 1
-    seed: int | None = None
+    seed: int | None = None  # for what all of them must draw alike; None for a search by itself, which draws it
 
     def shares(self, n: int) -> bool:
         """Whether the n-th piece of work is dealt out to this one."""
@@ -127,24 +111,13 @@ class Island:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UserTerms:
-    """How the user names and measures the inputs of a problem, for engines that put it into words.
+    """How the user names and measures the inputs of a problem, for engines that put it into words."""
 
-    Parameters
-    ----------
-    names : mapping of str to str
-        The user's name of a variable of the search; a variable that is missing here keeps its own.
-    target : str
-        The user's name of the target.
-    units : Units
-        What the columns of the search were divided by.
-    natural : NaturalUnits, optional
-        Which inputs were set to one before.
-    """
-
+    #: The user's name of a variable of the search; a variable that is missing here keeps its own.
     names: Mapping[str, str] = field(default_factory=dict)
-    target: str = "y"
-    units: Units = field(default_factory=lambda: Units({}))
-    natural: NaturalUnits | None = None
+    target: str = "y"  # the user's name of the target
+    units: Units = field(default_factory=lambda: Units({}))  # what the columns of the search were divided by
+    natural: NaturalUnits | None = None  # which inputs were set to one before
 
     def written(self, expression: Expression) -> Expression:
         """An expression of the search in the user's names and units."""

@@ -26,21 +26,13 @@ class Beside:
 
     A copy or a pickle starts over and skips what was handed out, so the state of a search stays plain data.
 
-    Parameters
-    ----------
-    problem : Problem
-    schedule : Schedule
-    seed : int
-        Of the order in which rows are looked at.
-    may_wait : bool
-        Whether the target may be nothing but noise: later batches, which are less promising, then come rarely.
-    n_rounds, n_taken : int
-        Rounds and batches so far.
+    ``n_rounds``, ``n_taken``: rounds and batches so far.
     """
 
     problem: Problem
     schedule: Schedule
-    seed: int
+    seed: int  # of the order in which rows are looked at
+    #: Whether the target may be nothing but noise: later batches, which are less promising, then come rarely.
     may_wait: bool
     n_rounds: int = 0
     n_taken: int = 0

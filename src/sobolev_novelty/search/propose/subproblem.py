@@ -80,24 +80,13 @@ class Variable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Subproblem:
-    """A target, the variables it depends on, and the steps that lead to it from the original one.
-
-    Parameters
-    ----------
-    variables : tuple of Variable
-    target : ndarray of shape (n_rows,)
-    steps : tuple of Step
-        From outside.
-    error : float
-        Of an interpolant of the target, relative to its spread; nan where none was made.
-    view : object
-        How an interpolant sees it: see :mod:`~sobolev_novelty.search.propose.structure.reductions`.
-    """
+    """A target, the variables it depends on, and the steps that lead to it from the original one."""
 
     variables: tuple[Variable, ...]
-    target: FloatArray
-    steps: tuple[Step, ...] = ()
-    error: float = np.nan
+    target: FloatArray  # shape (n_rows,)
+    steps: tuple[Step, ...] = ()  # from outside
+    error: float = np.nan  # of an interpolant of the target, relative to its spread; nan where none was made
+    #: How an interpolant sees it: see :mod:`~sobolev_novelty.search.propose.structure.reductions`.
     view: Any = field(default=None)
 
     @property

@@ -38,23 +38,16 @@ MAX_ARGUMENTS = 120
 class Library:
     """Terms and their values; grows by terms of good candidates.
 
-    Parameters
-    ----------
-    products : list of Product or None
-        How a term is made up; ``None`` for a learned one.
-    expressions : list of Expression
-    U, squares : float32 array of shape (n_terms, n_rows)
-        Values, each term scaled by its largest magnitude, and their squares.
-    exact : float64 array of shape (n_terms, n_rows)
-        Values.
+    ``U``, ``squares``: float32, shape (n_terms, n_rows), values, each term scaled by its largest magnitude, and their
+    squares.
     """
 
     sample: Sample
-    products: list[Product | None]
+    products: list[Product | None]  # how a term is made up; ``None`` for a learned one
     expressions: list[Expression]
     U: FloatArray
     squares: FloatArray
-    exact: FloatArray
+    exact: FloatArray  # shape (n_terms, n_rows): values
     n_given: int
     known: set[Expression] = field(default_factory=set)
     places: dict[Expression, int] = field(default_factory=dict)
@@ -124,8 +117,6 @@ def make_library(
 
     With a target ``y``, oscillations of it along monomials join the atoms.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.sample import as_sample
     >>> library = make_library(as_sample(np.linspace(1, 2, 50)), Writer(("mul", "square")), np.random.default_rng(0))
     >>> [str(e) for e in library.expressions]

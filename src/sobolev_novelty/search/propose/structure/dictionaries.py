@@ -32,17 +32,10 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dictionary:
-    """Columns and how to write them down.
+    """Columns and how to write them down."""
 
-    Parameters
-    ----------
-    values : ndarray of shape (n_columns, n_rows)
-    expression : callable
-        Index of a column -> its expression.
-    """
-
-    values: FloatArray
-    expression: Recipe
+    values: FloatArray  # shape (n_columns, n_rows)
+    expression: Recipe  # index of a column -> its expression
 
     def __len__(self) -> int:
         return len(self.values)
@@ -88,20 +81,13 @@ class LazyDictionary:
 class Pairs:
     """Every column of one dictionary with every one of another, not yet computed: most of them repeat others.
 
-    Parameters
-    ----------
-    name : str
-        The operator that joins two columns.
-    left, right : Dictionary
-        The first column of ``left`` comes with all of ``right``, then the second, and so on.
-    n : int
-        Pairs at most.
+    ``left``, ``right``: the first column of ``left`` comes with all of ``right``, then the second, and so on.
     """
 
-    name: str
+    name: str  # the operator that joins two columns
     left: Dictionary
     right: Dictionary
-    n: int
+    n: int  # pairs at most
 
     def __len__(self) -> int:
         return min(self.n, len(self.left) * len(self.right))

@@ -221,26 +221,17 @@ NAMES = tuple(family.name for family in FAMILIES)
 class Schedule:
     """Which families of forms are proposed beside an engine, in which order, and how often.
 
-    Parameters
-    ----------
-    families : tuple of str
-        Names of :data:`FAMILIES`. Those of a level are tried in this order, and the levels one after the other.
-    n_first : int
-        Batches that have a turn in each round; later ones have it in every third where the target may be noise.
-    n_relevant : int
-        Batches in the inputs that matter for each in all inputs, where some do not.
-
-    Examples
-    --------
     >>> Schedule.of("power laws, sums").families
     ('power laws', 'sums')
     >>> len(NAMES) - len(Schedule.of("-fast waves, -sums").families)
     2
     """
 
+    #: Names of :data:`FAMILIES`. Those of a level are tried in this order, and the levels one after the other.
     families: tuple[str, ...] = NAMES
+    #: Batches that have a turn in each round; later ones have it in every third where the target may be noise.
     n_first: int = 100
-    n_relevant: int = 2
+    n_relevant: int = 2  # batches in the inputs that matter for each in all inputs, where some do not
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.families if name not in NAMES]

@@ -51,25 +51,14 @@ class Deal:
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What forms may be made of and what finding them may take.
-
-    Parameters
-    ----------
-    operators : tuple of str
-    n_rows : int
-        Rows on which dictionaries are screened.
-    n_threads : int
-    deal : Deal
-        Islands share the pieces of each problem out, so that it is solved the sooner: this is what takes the time.
-    families : tuple of Family
-        Those that are switched on, in their order.
-    """
+    """What forms may be made of and what finding them may take."""
 
     operators: tuple[str, ...]
-    n_rows: int
+    n_rows: int  # rows on which dictionaries are screened
     n_threads: int
+    #: Islands share the pieces of each problem out, so that it is solved the sooner: this is what takes the time.
     deal: Deal
-    families: tuple[Family, ...]
+    families: tuple[Family, ...]  # those that are switched on, in their order
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,39 +98,23 @@ class Bench:
 class Family:
     """A row of the table.
 
-    Parameters
-    ----------
-    name : str
-    level : Level
-    columns, selection : str
-        What is written down, and how few of it are chosen, for people.
-    forms : callable
-        Batches of forms for a problem on the bench.
-    inputs : int, optional
-        Variables up to which it applies.
-    error : (float, float), optional
-        Of the interpolant of the target: above the first, and not above the second.
-    needs : tuple of str
-        Operators without which no form can be written.
-    targets : (int, int or None)
-        From which to which of the target as it is and with each outer function undone, in the order of the vocabulary.
-    shares_itself : bool
-        Whether islands share it out in pieces of its own, or each needs it whole.
-    tasks : str
-        Benchmark tasks that were at hand when it was written, where it was written for some.
+    ``columns``, ``selection``: what is written down, and how few of it are chosen, for people.
     """
 
     name: str
     level: Level
     columns: str
     selection: str
-    forms: Callable[[Bench], Forms]
-    inputs: int | None = None
+    forms: Callable[[Bench], Forms]  # batches of forms for a problem on the bench
+    inputs: int | None = None  # variables up to which it applies
+    #: (float, float): of the interpolant of the target: above the first, and not above the second.
     error: tuple[float, float] | None = None
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # operators without which no form can be written
+    #: (int, int or None): from which to which of the target as it is and with each outer function undone, in the order
+    #: of the vocabulary.
     targets: tuple[int, int | None] = (0, 1)
-    shares_itself: bool = False
-    tasks: str = ""
+    shares_itself: bool = False  # whether islands share it out in pieces of its own, or each needs it whole
+    tasks: str = ""  # benchmark tasks that were at hand when it was written, where it was written for some
 
     def applies(self, problem: Subproblem, effort: Effort) -> bool:
         """Whether it is worth a try."""

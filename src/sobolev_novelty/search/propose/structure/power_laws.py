@@ -22,17 +22,10 @@ FRACTION_TOLERANCE = 0.02
 def fit_power_law(columns: FloatArray, t: FloatArray) -> tuple[FloatArray, float, float]:
     """The power law that comes nearest to ``t``; neither it nor the columns, shape (n_variables, n_rows), may be 0.
 
-    Returns
-    -------
-    exponents : ndarray of shape (n_variables,)
-        As least squares gives them.
-    scale : float
-        The factor c.
-    misfit : float
-        Spread of what is left of log |t|, relative to the spread of log |t|.
+    Returns ``exponents``: shape (n_variables,): as least squares gives them.
+    Returns ``scale``: the factor c.
+    Returns ``misfit``: spread of what is left of log |t|, relative to the spread of log |t|.
 
-    Examples
-    --------
     >>> v = np.array([[1.0, 2.0, 3.0, 4.0], [2.0, 1.0, 5.0, 3.0]])
     >>> fit_power_law(v, 3.0 * v[0] ** 2 / v[1])[0].round(9).tolist()
     [2.0, -1.0]
@@ -47,8 +40,6 @@ def fit_power_law(columns: FloatArray, t: FloatArray) -> tuple[FloatArray, float
 def simple_exponent(k: float) -> float:
     """The simple fraction that an exponent stands for, or else the nearest multiple of one half.
 
-    Examples
-    --------
     >>> simple_exponent(0.34), simple_exponent(1.93), simple_exponent(0.9)
     (0.3333333333333333, 2.0, 1.0)
     """
@@ -132,8 +123,6 @@ def log_linear_laws(variables: Sequence[Variable], y: FloatArray) -> list[Expres
     Over decades a row counts by its share, and in the logarithm all rows count alike. The sums are those of a forward
     selection, of one part, of two, and so on.
 
-    Examples
-    --------
     >>> t = np.linspace(0.1, 9.0, 50)
     >>> v = Variable(Expression.of("t"), t)
     >>> [str(law.rounded(3)) for law in log_linear_laws([v], 2.0 * t**1.3)][:1]

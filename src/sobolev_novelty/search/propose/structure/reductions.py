@@ -50,18 +50,10 @@ _MAX_KEPT = 1 << 25
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interpolant:
-    """What a Gaussian process of given inputs needs to predict left-out points of any target.
+    """What a Gaussian process of given inputs needs to predict left-out points of any target."""
 
-    Parameters
-    ----------
-    lower : ndarray of shape (n, n) or None
-        Cholesky factor of K; None where it has none.
-    diagonal : ndarray of shape (n,)
-        That of K⁻¹.
-    """
-
-    lower: FloatArray | None
-    diagonal: FloatArray
+    lower: FloatArray | None  # shape (n, n) or None: Cholesky factor of K; None where it has none
+    diagonal: FloatArray  # shape (n,): that of K⁻¹
 
     @classmethod
     def of(cls, columns: Sequence[FloatArray], length: float, nugget: float) -> Interpolant:

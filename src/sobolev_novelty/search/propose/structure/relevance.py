@@ -41,8 +41,6 @@ _BOUNDS = ((-2.0, 4.6), (-2.0, 4.0), (-12.0, 0.5))
 def relevant_inputs(variables: Sequence[Variable], target: FloatArray) -> list[Variable]:
     """The variables that the rows say the target depends on; all of them where the rows do not say.
 
-    Examples
-    --------
     >>> from sobolev_novelty.core.expression import Expression
     >>> X = np.random.default_rng(0).uniform(1.0, 3.0, (5, 200))
     >>> inputs = [Variable(Expression.of(f"x{k}"), x) for k, x in enumerate(X)]
@@ -72,17 +70,10 @@ def _scores(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Process:
-    """A Gaussian process of ``n`` rows; its parameters are ln(1/√w_1) … ln(1/√w_d), ln s, ln v.
+    """A Gaussian process of ``n`` rows; its parameters are ln(1/√w_1) … ln(1/√w_d), ln s, ln v."""
 
-    Parameters
-    ----------
-    differences : ndarray of shape (d, n * n)
-        Squared, for each input.
-    t : ndarray of shape (n,)
-    """
-
-    differences: FloatArray
-    t: FloatArray
+    differences: FloatArray  # shape (d, n * n): squared, for each input
+    t: FloatArray  # shape (n,)
 
     @classmethod
     def of(cls, inputs: Sequence[FloatArray], target: FloatArray) -> _Process:
