@@ -1,13 +1,19 @@
-"""Numbers for people: as many digits as are known, four where nothing says how well a number is known.
+"""Numbers for people, as many digits as are known, four where nothing says how well; and for JSON.
 
 The one place that decides how many digits a constant is shown with; text, LaTeX, tables, figures and pages ask here.
 What is stored or parsed again is written in full by :func:`sobolev_novelty.core.expression.format_number` instead.
+In JSON what is not finite is ``None``, which becomes ``nan`` again.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 #: Significant digits of a number of which nothing else is known.
 DEFAULT_DIGITS = 4
@@ -132,3 +138,29 @@ def typeset_interval(low: float, high: float, estimate: float) -> str:
     unit = 10.0**power
     ends = interval_text(low / unit, high / unit, estimate / unit)
     return f"({ends.replace('-', '−')}){typeset(f'1e{power}')[1:]}"
+
+
+def json_number(value: float) -> float | None:
+    """A plain float; None where it is not finite.
+
+    >>> json_number(2), json_number(float("inf"))
+    (2.0, None)
+    """
+    return float(value) if math.isfinite(value) else None
+
+
+def json_value(value: Any) -> Any:
+    """Numbers, also in a tuple, by :func:`json_number`; all else as it is."""
+    if isinstance(value, tuple):
+        return [json_number(part) for part in value]
+    return json_number(value) if isinstance(value, float) else value
+
+
+def json_rows(matrix: npt.NDArray[np.float64]) -> list[list[float | None]]:
+    """A matrix, row by row."""
+    return [[json_number(value) for value in row] for row in matrix.tolist()]
+
+
+def floats(values: Iterable[float | None]) -> npt.NDArray[np.float64]:
+    """An array, ``nan`` for None."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)

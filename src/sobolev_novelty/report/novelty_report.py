@@ -20,10 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sobolev_novelty.algebra.terms import Term
-from sobolev_novelty.core.digits import short_numbers
+from sobolev_novelty.core.digits import floats, json_number, json_rows, json_value, short_numbers
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import MIN_ROWS, MIN_WORD_ROWS, Geometry, Status
-from sobolev_novelty.core.json_numbers import floats, json_number, json_rows, json_value
 from sobolev_novelty.core.linear.least_squares import collinearity
 from sobolev_novelty.core.linear.projection import Residuals
 from sobolev_novelty.core.linear.tangent import Frame

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from sobolev_novelty.core.digits import json_number, json_rows
 from sobolev_novelty.core.geometry import MIN_WORD_ROWS
-from sobolev_novelty.core.json_numbers import json_number, json_rows
 from sobolev_novelty.core.sample import FloatArray
 
 N_FOLDS = 5

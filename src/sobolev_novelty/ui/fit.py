@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from sobolev_novelty.core.json_numbers import json_number, json_value
+from sobolev_novelty.core.digits import json_number, json_value
 from sobolev_novelty.core.output import check_output, whole_file, write_or_rescue
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.core.score import nmse

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sobolev_novelty.core.digits import short_numbers
+from sobolev_novelty.core.digits import json_number, short_numbers
 from sobolev_novelty.core.expression import Expression, short_text
-from sobolev_novelty.core.json_numbers import json_number
 from sobolev_novelty.core.progress import OnProgress, silent
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.core.score import nmse

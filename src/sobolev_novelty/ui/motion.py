@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from sobolev_novelty.core.json_numbers import json_value
+from sobolev_novelty.core.digits import json_value
 from sobolev_novelty.core.output import check_output, write_or_rescue
 from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.tables.columns import input_columns, unusable_columns, usable_columns

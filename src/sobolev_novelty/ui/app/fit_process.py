@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from sobolev_novelty.core.digits import json_number
 from sobolev_novelty.core.expression import short_text
-from sobolev_novelty.core.json_numbers import json_number
 from sobolev_novelty.errors import SobolevError
 from sobolev_novelty.tables.files import Table
 from sobolev_novelty.ui.app.words import in_words
