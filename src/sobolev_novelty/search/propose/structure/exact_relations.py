@@ -11,7 +11,7 @@ Notation
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -116,20 +116,29 @@ def _eliminated(dictionary: Dictionary, t: FloatArray) -> Expression | None:
     fine = np.flatnonzero((lengths > 0.0) & (lengths < np.inf))
     if len(fine) > len(t) // 2:
         fine = fine[: len(t) // 2]
-    if not unexplained(dictionary.values[fine], t) <= EXACT:
-        return None
-    kept = fine.tolist()
-    while len(kept) > 1:
-        unit = dictionary.values[kept] / np.linalg.norm(dictionary.values[kept], axis=1)[:, None]
-        order = np.argsort(np.abs(least_squares(unit, t)))
-        for place in order[:4]:
-            rest = kept[:place] + kept[place + 1 :]
-            if unexplained(dictionary.values[rest], t) <= EXACT:
-                kept = rest
-                break
-        else:
+
+    def exact(columns: list[int]) -> FloatArray | None:
+        rows = dictionary.values[columns]
+        if not unexplained(rows, t) <= EXACT:
+            return None
+        return least_squares(rows / np.linalg.norm(rows, axis=1)[:, None], t)
+
+    found = _thinned(fine.tolist(), exact, 1)
+    return None if found is None else fitted_sum(dictionary, found[0], t)
+
+
+def _thinned(
+    columns: list[int], still: Callable[[list[int]], FloatArray | None], least: int
+) -> tuple[list[int], FloatArray] | None:
+    """Columns taken away one by one, of the four that count least, while the rest ``still`` have coefficients."""
+    found = still(columns)
+    while found is not None and len(columns) > least:
+        rests = [columns[:k] + columns[k + 1 :] for k in np.argsort(np.abs(found))[:4].tolist()]
+        smaller = next(((rest, b) for rest in rests if (b := still(rest)) is not None), None)
+        if smaller is None:
             break
-    return fitted_sum(dictionary, kept, t)
+        columns, found = smaller
+    return None if found is None else (columns, found)
 
 
 def fitted_sum(dictionary: Dictionary | LazyDictionary, columns: Sequence[int], t: FloatArray) -> Expression:
@@ -169,19 +178,16 @@ def _null_quotient(P: Dictionary, Q: Dictionary, t: FloatArray) -> Expression | 
     R = factor(unit)
     if np.linalg.svd(R[:, : len(P)], compute_uv=False)[-1] < 10 * _NULL:
         return None  # the numerator's columns are dependent by themselves: the null vector would say nothing about t
-    kept = list(range(R.shape[1]))
-    vector = _null_vector(R, kept)
-    if vector is None:
+
+    def null_vector(columns: list[int]) -> FloatArray | None:
+        _, s, Vt = np.linalg.svd(R[:, columns], full_matrices=False)
+        is_quotient = any(j < len(P) for j in columns) and any(j >= len(P) for j in columns)
+        return np.asarray(Vt[-1]) if s[-1] < _NULL and is_quotient else None
+
+    found = _thinned(list(range(R.shape[1])), null_vector, 2)
+    if found is None:
         return None
-    while len(kept) > 2:
-        for place in np.argsort(np.abs(vector))[:4]:
-            rest = kept[:place] + kept[place + 1 :]
-            smaller = _null_vector(R, rest)
-            if smaller is not None and any(j < len(P) for j in rest) and any(j >= len(P) for j in rest):
-                kept, vector = rest, smaller
-                break
-        else:
-            break
+    kept, vector = found
     weights = vector / lengths[kept]
     weights = np.where(np.abs(weights) < _NEGLIGIBLE * np.abs(weights).max(), 0.0, weights)
     above = [(float(w), P.expression(j)) for j, w in zip(kept, weights, strict=True) if j < len(P) and w]
@@ -192,8 +198,3 @@ def _null_quotient(P: Dictionary, Q: Dictionary, t: FloatArray) -> Expression | 
     above = [(w / unit_of_quotient, e) for w, e in above]
     below = [(w / unit_of_quotient, e) for w, e in below]
     return Expression.of("div", weighted_sum(above), weighted_sum(below))
-
-
-def _null_vector(R: FloatArray, kept: list[int]) -> FloatArray | None:
-    _, s, Vt = np.linalg.svd(R[:, kept], full_matrices=False)
-    return np.asarray(Vt[-1]) if s[-1] < _NULL else None
