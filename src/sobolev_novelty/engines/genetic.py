@@ -17,14 +17,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sobolev_novelty.algebra.factoring import factored
-from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
 from sobolev_novelty.algebra.writing import respelled
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.parameters import COUNT, SHARE, declared, whole
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.engines.variation import Genome, Vocabulary, as_form, checked, crossed, mutated, random_genome
-from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.metric.batch import novelties
 from sobolev_novelty.metric.deletion import without_least_needed
 from sobolev_novelty.metric.guidance import TermArchive
@@ -37,9 +34,9 @@ from sobolev_novelty.search.contract.engine import (
     SobolevGuidance,
     State,
 )
-from sobolev_novelty.search.fit.forms import shortened, shorter_spellings, split_form
+from sobolev_novelty.search.fit.forms import split_form
 from sobolev_novelty.search.loop.front import distinct, layers
-from sobolev_novelty.search.propose.neighbours import linearised, relatives
+from sobolev_novelty.search.propose.neighbours import Best, nearby
 from sobolev_novelty.search.propose.screening import SCREEN_ROWS, lowest_novelties
 from sobolev_novelty.search.propose.structure.families import STRUCTURAL, Schedule
 from sobolev_novelty.search.propose.swapping import Swaps
@@ -54,12 +51,8 @@ N_DONORS = 20
 N_REWRITTEN = 5
 #: Best expressions by description whose relatives are tried.
 N_RELATED = 4
-MAX_RELATED = 30
 #: Best of each complexity that are parents as well.
 N_LAYERS = 2
-#: Terms of a best expression smaller than this share of the largest are tried without.
-NEGLIGIBLE = 1e-7
-MAX_THINNED_TERMS = 20
 
 
 @dataclass(slots=True)
@@ -273,12 +266,7 @@ class Genetic(Engine[GeneticState]):
         best = state.population[: N_REWRITTEN if state.generation % 3 == 0 else 1]
         fresh = [c.expression for c in best if c.expression not in state.rewritten]
         state.rewritten.update(fresh)
-        forms = []
-        for old in (e for e in fresh if e.complexity <= 80):
-            thinned = _thinned(old, state.compared)
-            forms += [*shorter_spellings(old), *([thinned] if thinned.complexity < old.complexity else [])]
-            forms += linearised(old, state.compared)
-        return forms
+        return [form for expression in fresh for form in nearby(expression, state.compared, Best.SCORE)]
 
     def _related(self, state: GeneticState) -> list[Expression]:
         """The best by description with an operator less, and what they may have been meant as.
@@ -290,26 +278,14 @@ class Genetic(Engine[GeneticState]):
             return []
         n, d = len(state.problem.y), len(state.problem.sample.names)
         best = sorted(state.accurate, key=lambda c: c.nats(n, d))[:N_RELATED]
-        fresh = [c.expression for c in best if c.expression not in state.related and c.complexity <= MAX_RELATED]
+        fresh = [c.expression for c in best if c.expression not in state.related]
         state.related.update(fresh)
-        return [form for expression in fresh for form in (*shortened(expression), *relatives(expression))]
+        return [form for expression in fresh for form in nearby(expression, state.compared, Best.DESCRIPTION)]
 
 
 def _swaps(guidance: SobolevGuidance, sample: Sample, y: FloatArray) -> Swaps:
     archive = TermArchive(max(1, guidance.archive_capacity), order=guidance.order)
     return Swaps(archive, sample, y, guidance.swaps, guidance.deletes)
-
-
-def _thinned(expression: Expression, sample: Sample) -> Expression:
-    """The expression distributed, without the terms whose size on the sample is rounding, and factored again."""
-    terms = additive_terms(expression, max_terms=MAX_THINNED_TERMS).terms
-    if not 1 < len(terms) <= MAX_THINNED_TERMS:
-        return expression
-    values = derivatives([term.expression for term in terms], sample, 0)[:, 0]
-    with np.errstate(all="ignore"):
-        sizes = np.nan_to_num(np.abs([term.coefficient for term in terms]) * np.sqrt(np.mean(values**2, axis=1)))
-    kept = [term for term, size in zip(terms, sizes, strict=True) if size > NEGLIGIBLE * sizes.max()]
-    return factored(sum_of_terms(kept)) if kept else expression
 
 
 def _genome(state: GeneticState, candidate: Candidate) -> Genome:

@@ -29,8 +29,8 @@ from sobolev_novelty.engines.transformer.sampling import draw
 from sobolev_novelty.engines.transformer.skeletons import is_new, started_forms
 from sobolev_novelty.engines.transformer.tokenizer import FIRST_OPERATOR, MAX_INPUTS, SKELETON_NAMES, decode
 from sobolev_novelty.search.contract.engine import GUIDANCE, Candidate, Engine, Guidance, Problem, State
-from sobolev_novelty.search.fit.forms import shorter_spellings
 from sobolev_novelty.search.model.preparation import IndexArray, chosen_columns
+from sobolev_novelty.search.propose.neighbours import shorter_spellings
 
 #: Rows the network reads at once; shorter tables are repeated up to here, as in training.
 BAG_ROWS = 200

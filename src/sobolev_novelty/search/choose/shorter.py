@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.search.choose.weighted import fitted
-from sobolev_novelty.search.fit.forms import shortened
+from sobolev_novelty.search.propose.neighbours import shortened
 
 #: Forms longer than this are not shortened: there are too many of them.
 MAX_NODES = 60

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sobolev_novelty.algebra.canonical import canonical_terms
-from sobolev_novelty.algebra.factoring import factored, flattened
-from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.operators import OPERATORS, Operator
+from sobolev_novelty.core.operators import OPERATORS
 
 _POW, _DIV = OPERATORS["pow"], OPERATORS["div"]
 
@@ -77,37 +75,3 @@ def free_constants(expression: Expression) -> tuple[bool, ...]:
             if isinstance(tokens[exponent], float):
                 fixed.add(exponent)
     return tuple(position not in fixed for position, token in enumerate(tokens) if isinstance(token, float))
-
-
-def shorter_spellings(expression: Expression) -> list[Expression]:
-    """The expression factored, distributed and factored, divided out: those that have fewer nodes.
-
-    Examples
-    --------
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> [str(e) for e in shorter_spellings(parse("2*x0*x1 + 3*x0*x2"))][:1]
-    ['2*(x0*(x1 + 1.5*x2))']
-    """
-    spellings = (
-        factored(expression),
-        factored(flattened(expression, through_roots=True)),
-        factored(with_proper_fractions(expression)),
-    )
-    return [spelling for spelling in spellings if spelling.complexity < expression.complexity]
-
-
-def shortened(expression: Expression) -> list[Expression]:
-    """Expressions with one operator taken out: each of its operands in its place.
-
-    Examples
-    --------
-    >>> from sobolev_novelty.language.parsing import parse
-    >>> [str(e) for e in shortened(parse("x0*tanh(x1)"))]
-    ['x0', 'tanh(x1)', 'x0*x1']
-    """
-    found: dict[Expression, None] = {}
-    for position, token in enumerate(expression.tokens):
-        if isinstance(token, Operator):
-            for operand in expression.subtree(position).children:
-                found[expression.replace(position, operand)] = None
-    return list(found)

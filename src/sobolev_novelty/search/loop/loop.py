@@ -26,13 +26,14 @@ from sobolev_novelty.price.noise import POWERS, Noise
 from sobolev_novelty.price.numbers import free_nats, n_numbers
 from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline, Engine, GoesOn, Problem, S
 from sobolev_novelty.search.fit.fits import Fitted, Fitter, clean_up
-from sobolev_novelty.search.fit.forms import Form, shortened, split_form
+from sobolev_novelty.search.fit.forms import Form, split_form
 from sobolev_novelty.search.loop.collector import rare_collections
 from sobolev_novelty.search.loop.front import ParetoFront, distinct, only_noise_is_left, select
 from sobolev_novelty.search.loop.judge import Judge, failed
 from sobolev_novelty.search.loop.noise import cheapest_kind
 from sobolev_novelty.search.loop.stop import Stop, StopReason
 from sobolev_novelty.search.propose.beside import Beside
+from sobolev_novelty.search.propose.neighbours import shortened
 
 #: Forms fitted between two looks at the clock.
 BATCH = 256

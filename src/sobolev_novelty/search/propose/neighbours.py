@@ -9,13 +9,17 @@ is proposed here like any other form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
 from sobolev_novelty.algebra.canonical import tidy
+from sobolev_novelty.algebra.factoring import factored, flattened
 from sobolev_novelty.algebra.products import EXPONENTS
+from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
+from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
 from sobolev_novelty.algebra.writing import ONE, raised, scaled, summands, weighted_sum
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.operators import Operator
@@ -25,6 +29,56 @@ from sobolev_novelty.search.propose import vocabulary as words
 
 #: Share of a function's spread by which it may differ from the line or the parabola.
 NEARLY = 1e-3
+#: Terms of an equation smaller than this share of the largest are tried without.
+NEGLIGIBLE = 1e-7
+MAX_THINNED_TERMS = 20
+
+
+def shorter_spellings(expression: Expression, _: Sample | None = None) -> list[Expression]:
+    """The expression factored, distributed and factored, divided out: those that have fewer nodes.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.language.parsing import parse
+    >>> [str(e) for e in shorter_spellings(parse("2*x0*x1 + 3*x0*x2"))][:1]
+    ['2*(x0*(x1 + 1.5*x2))']
+    """
+    spellings = (
+        factored(expression),
+        factored(flattened(expression, through_roots=True)),
+        factored(with_proper_fractions(expression)),
+    )
+    return [spelling for spelling in spellings if spelling.complexity < expression.complexity]
+
+
+def shortened(expression: Expression, _: Sample | None = None) -> list[Expression]:
+    """Expressions with one operator taken out: each of its operands in its place.
+
+    Examples
+    --------
+    >>> from sobolev_novelty.language.parsing import parse
+    >>> [str(e) for e in shortened(parse("x0*tanh(x1)"))]
+    ['x0', 'tanh(x1)', 'x0*x1']
+    """
+    found: dict[Expression, None] = {}
+    for position, token in enumerate(expression.tokens):
+        if isinstance(token, Operator):
+            for operand in expression.subtree(position).children:
+                found[expression.replace(position, operand)] = None
+    return list(found)
+
+
+def thinned(expression: Expression, sample: Sample) -> list[Expression]:
+    """The expression distributed, without the terms whose size on the sample is rounding, and factored again."""
+    terms = additive_terms(expression, max_terms=MAX_THINNED_TERMS).terms
+    if not 1 < len(terms) <= MAX_THINNED_TERMS:
+        return []
+    values = derivatives([term.expression for term in terms], sample, 0)[:, 0]
+    with np.errstate(all="ignore"):
+        sizes = np.nan_to_num(np.abs([term.coefficient for term in terms]) * np.sqrt(np.mean(values**2, axis=1)))
+    kept = [term for term, size in zip(terms, sizes, strict=True) if size > NEGLIGIBLE * sizes.max()]
+    found = [factored(sum_of_terms(kept))] if kept else []
+    return [form for form in found if form.complexity < expression.complexity]
 
 
 def linearised(expression: Expression, sample: Sample) -> list[Expression]:
@@ -78,7 +132,7 @@ def _replacement(argument: Expression, f: FloatArray, u: FloatArray) -> Expressi
 LEAST_SLOPE = 1e-9
 
 
-def relatives(expression: Expression) -> list[Expression]:
+def relatives(expression: Expression, _: Sample | None = None) -> list[Expression]:
     """Expressions in which a power of a + b·u, exp(b·u), cos(b·u) or log(a + b·u) is replaced by what begins like it.
 
     Each also with u² in the place of u, and the other way round.
@@ -195,3 +249,36 @@ def _linear(inner: Expression) -> tuple[Expression, float] | None:
 def _name(expression: Expression) -> str:
     head = expression.head
     return head.name if isinstance(head, Operator) else ""
+
+
+class Best(Enum):
+    """By what an equation is among the best."""
+
+    SCORE = "score"
+    DESCRIPTION = "length of its description"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """A way from one of the best equations to others nearby, up to a complexity."""
+
+    name: str
+    of: Best
+    most: int
+    forms: Callable[[Expression, Sample], list[Expression]]
+
+
+#: In the order in which they are tried.
+NEIGHBOURS = (
+    Neighbours("factored, distributed, divided out", Best.SCORE, 80, shorter_spellings),
+    Neighbours("without terms that are only rounding", Best.SCORE, 80, thinned),
+    Neighbours("functions that are straight on the data, or parabolas, as such", Best.SCORE, 80, linearised),
+    Neighbours("with an operator less", Best.DESCRIPTION, 30, shortened),
+    Neighbours("with another function that begins alike", Best.DESCRIPTION, 30, relatives),
+)
+
+
+def nearby(expression: Expression, sample: Sample, of: Best) -> list[Expression]:
+    """All that is tried near an equation that is among the best by something."""
+    rows = [row for row in NEIGHBOURS if row.of is of and expression.complexity <= row.most]
+    return [form for row in rows for form in row.forms(expression, sample)]
