@@ -58,7 +58,7 @@ def slope_at(template: Expression, s: FloatArray) -> FloatArray:
 _ONE_MORE = Expression.of("add", INSIDE, 1.0)
 #: Templates that several lists of terms share: log(1 + s), 1/(1 + s), √(1 + s), and 1/(exp(s) - 1).
 LOG1P, SATURATION, ROOT1P = (Expression.of(name, _ONE_MORE) for name in ("log", "inv", "sqrt"))
-BOSE = Expression.of("inv", Expression.of("sub", composed("exp"), 1.0))
+INVERSE_EXPM1 = Expression.of("inv", Expression.of("sub", composed("exp"), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ OUTERS: dict[str, Outer] = {
         Outer("log", composed("log"), -50.0, 50.0, np.exp),
         Outer("arcsin", composed("arcsin"), -np.pi / 2.0, np.pi / 2.0, np.sin),
         Outer("arccos", composed("arccos"), 0.0, np.pi, np.cos),
-        Outer("1/(exp - 1)", BOSE, 0.0, _INF, lambda t: np.log1p(1.0 / t)),
+        Outer("1/(exp - 1)", INVERSE_EXPM1, 0.0, _INF, lambda t: np.log1p(1.0 / t)),
         Outer("inverse square", composed("square", "inv"), 0.0, _INF, lambda t: t**-0.5),
         Outer("sin", composed("sin"), -1.0, 1.0, np.arcsin),
         Outer("cos", composed("cos"), -1.0, 1.0, np.arccos),

@@ -17,6 +17,7 @@ import numpy as np
 
 from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.factoring import factored, flattened
+from sobolev_novelty.algebra.outer import filled
 from sobolev_novelty.algebra.products import EXPONENTS
 from sobolev_novelty.algebra.proper_fractions import with_proper_fractions
 from sobolev_novelty.algebra.terms import additive_terms, sum_of_terms
@@ -174,9 +175,8 @@ class _Site:
         if _name(self.u) == "square":
             yield self._times(Expression.of("cos", scaled(math.sqrt(2.0 * abs(self.slope)), self.u.children[0])))
         if self.power == 1.0 and self.factor is None:
-            # v - 1/2, where v is large, is 1/(exp(1/v) - 1): so begins Planck's law.
             inverse = Expression.of("div", Expression.of(abs(2.0 / self.slope)), self.u)
-            yield Expression.of("inv", Expression.of("sub", Expression.of("exp", inverse), ONE))
+            yield filled(words.LIKE_LARGE, inverse)
 
     def _times(self, other: Expression) -> Expression:
         return other if self.factor is None else Expression.of("mul", self.factor, other)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sobolev_novelty.algebra.outer import BOSE, INSIDE, LOG1P, OUTERS, ROOT1P, SATURATION, composed
+from sobolev_novelty.algebra.outer import INSIDE, INVERSE_EXPM1, LOG1P, OUTERS, ROOT1P, SATURATION, composed
 from sobolev_novelty.core.expression import Expression
 
 
@@ -79,11 +79,14 @@ OF_MAGNITUDE = (
 )  # fmt: skip
 #: With a constant inside that is looked for on a grid: in dictionaries, and as the one term of one input, where
 #: Planck's and Fermi's laws end.
-SCANNED = (*WAVE_TEMPLATES, composed("exp"), composed("tanh"), LOG1P, SATURATION, BOSE, ROOT1P)
+SCANNED = (*WAVE_TEMPLATES, composed("exp"), composed("tanh"), LOG1P, SATURATION, INVERSE_EXPM1, ROOT1P)
 MONOTONE = (
-    *(composed(name) for name in ("exp", "tanh", "arctan")), BOSE,
+    *(composed(name) for name in ("exp", "tanh", "arctan")), INVERSE_EXPM1,
     Expression.of("inv", Expression.of("add", composed("exp"), 1.0)), LOG1P, SATURATION, ROOT1P,
 )  # fmt: skip
+
+#: A function of 1/v that v - 1/2 begins like, where v is large.
+LIKE_LARGE = INVERSE_EXPM1
 
 # --- exponents ------------------------------------------------------------------------------------------------------
 
