@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.rows import Rows
@@ -22,6 +25,7 @@ from sobolev_novelty.search.loop.loop import Budget, run
 from sobolev_novelty.search.propose.beside import Beside
 from sobolev_novelty.search.propose.structure.families import FAMILIES, NAMES, Schedule
 from sobolev_novelty.search.propose.structure.family import Level
+from sobolev_novelty.ui.cli.main import app
 
 X = np.random.default_rng(0).uniform(1.0, 4.0, (200, 2))
 PROBLEM = Problem(Rows(as_sample(X), evaluate(parse("x0*x1/(x0 + x1)"), X)))
@@ -103,3 +107,15 @@ def test_islands_draw_the_same_rows_and_a_search_by_itself_its_own() -> None:
     seeds = [beside.seed for beside in found if beside is not None]
     assert seeds[:2] == [7, 7]
     assert seeds[2] != 7
+
+
+def test_the_command_line_takes_a_schedule_and_names_its_option(tmp_path: Path) -> None:
+    table = tmp_path / "data.csv"
+    table.write_text("a,b\n" + "\n".join(f"{k / 7},{3.0 * (k / 7) ** 2}" for k in range(1, 40)))
+    run = partial(CliRunner().invoke, app)
+    options = ["fit", str(table), "--target", "b", "--evaluations", "60", "--json", "--schedule"]
+    found = run([*options, "power laws"])
+    assert found.exit_code == 0, found.output
+    refused = run([*options, "power lawns"])
+    assert refused.exit_code == 1
+    assert "--schedule names unknown families: power lawns" in refused.output
