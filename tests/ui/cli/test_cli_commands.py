@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from places import added
+from sobolev_novelty.ui.cli import commands
+from sobolev_novelty.ui.cli.main import app
 
 #: Beside the worked example: what is broken, and what has a name of ours.
 ALSO = """
@@ -91,6 +94,13 @@ def test_a_broken_command_is_one_line_whatever_its_arguments_and_ours_work(insta
     assert "is not a typer.Typer or a function" in sobolev(installed, "number").stderr
     assert "Say which terms of EQUATION" in sobolev(installed, "report", "--help").stdout
     assert sobolev(installed, "nothing").returncode == 2
+
+
+def test_an_installation_from_before_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commands, "_brought", dict)
+    result = CliRunner().invoke(app, ["bench", "run"])
+    assert result.exit_code == 1 and "No command 'bench'" in result.stderr and "make setup" in result.stderr
+    assert CliRunner().invoke(app, ["--help"]).exit_code == 0
 
 
 def test_an_engine_of_a_package_has_its_name_everywhere(installed: Path, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_a_pool_is_a_table_of_its_own(table: Path, tmp_path: Path) -> None:
 
 def test_a_saved_model_says_what_to_measure_next(table: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(table)
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0, verbose=False)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=200), random_state=0)
     model.fit(frame[["T", "p"]], frame["flow"]).save(tmp_path / "model.json")
     code, text, _ = run(tmp_path / "model.json", table, "--target", "flow", "--rows", "2", "--json")
     assert code == 0 and len(json.loads(text)["rows"]) == 2

@@ -34,7 +34,14 @@ class Commands(TyperGroup):  # typer's way to say where commands come from
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """The command of this name; ours cannot be replaced."""
         own = super().get_command(ctx, cmd_name)
-        return _command(_brought()[cmd_name]) if own is None and cmd_name in _brought() else own
+        if own is None and cmd_name in _brought():
+            return _command(_brought()[cmd_name])
+        if own is None and all(found.package != OWN for found in _brought().values()):
+            remedy = (
+                "it was installed before it had all its commands. Install it again: make setup, or pip install -e ."
+            )
+            fail(ParameterError(f"No command '{cmd_name}'. If this checkout has one, {remedy}"))
+        return own
 
 
 def _command(found: Brought) -> Any:
