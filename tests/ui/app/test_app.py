@@ -376,7 +376,7 @@ def test_errors_use_the_words_of_the_page(client: Client, question: dict[str, An
         ({"target": "y", "seconds": 0}, "Seconds must be a number from 1 to 86400"),
         ({"target": "y", "seconds": "long"}, "Seconds must be a number"),
         ({"target": "y", "max_complexity": 2.5}, "Largest size must be a whole number"),
-        ({"target": "y", "select": "nonsense"}, "Choice must be one of"),
+        ({"target": "y", "select": "nonsense"}, "Choice must be 'price'"),
     ],
 )
 def test_a_search_with_wrong_settings_does_not_start(client: Client, options: dict[str, Any], words: str) -> None:
