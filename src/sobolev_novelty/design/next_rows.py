@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 MAX_ROWS = 1000
 #: A row that adds less than this to every Λ buys nothing.
 NOTHING_GAINED = 1e-6
-#: Equations of a model that differ by no more than this many standard deviations of the noise are one.
-SAME = 0.1
+#: Of a model so many equations at most; two that differ nowhere by more than this many standard deviations are one.
+N_OF_MODEL, SAME = 10, 1.0
 #: Digits of equations in sentences.
 DIGITS = 3
 
@@ -128,7 +128,7 @@ def next_rows(
     Parameters
     ----------
     models : equation, list of equations, or fitted model
-        Of a model the chosen equation, its ``rivals_`` and the best of its front, ten in all.
+        Of a model the chosen equation and the different functions that cost little more, ten in all.
     X : array of shape (n_samples, n_features) or DataFrame
         The rows at hand.
     y : array of shape (n_samples,), optional
@@ -234,7 +234,7 @@ def _different(curves: Sequence[Curve]) -> list[int]:
     first = curves[0].is_usable
     kept = [0]
     for k, curve in enumerate(curves):
-        if k and curve.is_usable[first].all():
+        if k and len(kept) < N_OF_MODEL and curve.is_usable[first].all():
             apart = [np.abs(curve.values - curves[j].values)[first].max(initial=0.0) for j in kept]
             kept += [k] if min(apart) > SAME else []
     return kept

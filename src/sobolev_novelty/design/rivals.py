@@ -10,15 +10,17 @@ import numpy as np
 
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray, Sample
-from sobolev_novelty.errors import DataError, ParameterError, SobolevError
+from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.kernels.evaluate import as_expression, derivatives, read_together
 from sobolev_novelty.language.peers import front_of, is_model
 from sobolev_novelty.report.intervals.constants import parametrised
 from sobolev_novelty.report.intervals.profiles import best_fit
 from sobolev_novelty.report.intervals.rows import FittedRows
 
-#: Equations of a fitted model, and of a list, at most.
-N_OF_MODEL, MAX_EQUATIONS = 10, 20
+#: Equations of a list at most; those of a model that are looked at.
+MAX_EQUATIONS, N_READ = 20, 40
+#: Equations of a model that cost so much more than the chosen one, in nats, have lost; but some are always looked at.
+NEAR_NATS, N_AT_LEAST = 10.0, 4
 #: The noise where nothing is known of it, as a share of the spread of the first equation.
 SHARE_OF_SPREAD = 0.1
 #: A fit that leaves no more than this share of the spread has no noise that could be estimated.
@@ -48,7 +50,7 @@ class Equations:
 def equations_of(models: Any, sample: Sample, y: FloatArray | None, sigma: float | None) -> Equations:
     """Read the equations; with a target they are refitted, and the best one's residuals say what the noise is."""
     expressions, errors = _read(models, sample)
-    if len(expressions) > MAX_EQUATIONS:
+    if len(expressions) > MAX_EQUATIONS and not is_model(models):
         raise ParameterError(
             f"'models' must be at most {MAX_EQUATIONS} equations. Got {len(expressions)}: leave out some."
         )
@@ -87,20 +89,21 @@ def _read(models: Any, sample: Sample) -> tuple[list[Expression], list[float]]:
 
 
 def _of_model(model: Any, sample: Sample) -> tuple[list[Expression], float]:
-    """The chosen equation, the different functions it was nearly, and the best of its front; and the noise."""
+    """The chosen equation and those that cost little more, or the best of its front; and the noise."""
     names = sample.names
     chosen = as_expression(model, names)
     front = {as_expression(entry.expression, names): entry.loss for entry in front_of(model)}
-    near: list[Expression] = []
-    try:
-        table = getattr(model, "rivals_", None)  # of a fit in memory: a loaded model has no rows to compare on
-        near = [] if table is None else [as_expression(e, names) for e in table["expression"]]
-    except SobolevError:
-        pass
-    others = sorted(front, key=lambda e: front[e] if math.isfinite(front[e]) else math.inf)
-    order = list(dict.fromkeys([chosen, *near, *others]))[:N_OF_MODEL]
+    prices = getattr(model, "choice_", None)  # of a regressor of this package: nats behind the chosen equation
+    if prices is not None and len(prices):
+        behind = {as_expression(e, names): b for e, b in zip(prices["expression"], prices["behind"], strict=True)}
+    else:
+        least = min(front.values(), default=math.nan)
+        behind = {e: 0.5 * sample.n_samples * math.log(loss / least) for e, loss in front.items() if loss > 0.0 < least}
+    order = sorted(behind, key=lambda e: behind[e] if math.isfinite(behind[e]) else math.inf)
+    near = [e for k, e in enumerate(order) if behind[e] <= NEAR_NATS or k < N_AT_LEAST]
     loss, spare = front.get(chosen, math.nan), sample.n_samples - len(parametrised(chosen).theta)
-    return order, math.sqrt(loss * sample.n_samples / spare) if spare > 0 and loss >= 0.0 else math.nan
+    error = math.sqrt(loss * sample.n_samples / spare) if spare > 0 and loss >= 0.0 else math.nan
+    return list(dict.fromkeys([chosen, *near]))[:N_READ], error
 
 
 def _refitted(expression: Expression, sample: Sample, y: FloatArray) -> tuple[Expression, float]:
