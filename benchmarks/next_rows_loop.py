@@ -11,21 +11,19 @@ be seen only where the search can find the law. Noise: a tenth of the spread in 
 from __future__ import annotations
 
 import argparse
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import sobolev_novelty as sn
 from benchmarks.next_rows_laws import Law, fitted, laws
+from benchmarks.next_rows_store import RESULTS, add, stored
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.search.fit.forms import split_form
 
-STORE = Path(__file__).resolve().parents[1] / "results" / "next_rows_loop.sqlite"
+STORE = RESULTS / "next_rows_loop.parquet"
 N_START, BATCH, MOST, NOISE = 8, 4, 200, 0.1
 #: Share of the law's spread that a law's form, refitted to exact values, may leave; constants more than the law has.
 EXACT, SPARE = 1e-4, 1
@@ -126,24 +124,25 @@ def run(seed: int, n_laws: int, arms: list[str], store: Path) -> None:
             for seed_of in [int(np.random.default_rng([seed, k]).integers(2**31))]
         ]
         print(kept, k, law.expression, {row["arm"]: row["rows"] for row in rows}, flush=True)
-        with closing(sqlite3.connect(store)) as connection:
-            pd.DataFrame(rows).to_sql("loop", connection, if_exists="append", index=False)
+        add(store, rows)
         if kept == n_laws:
             return
 
 
 def summary(store: Path) -> str:
-    with closing(sqlite3.connect(store)) as connection:
-        frame = pd.read_sql("select * from loop", connection)
+    frame = stored(store)
     lines = [
-        "| rows chosen by | laws | median rows | mean rows | chosen within 200 |",
-        "| --- | ---: | ---: | ---: | ---: |",
+        "| rows by | laws | median rows | of them added | mean rows | chosen within 200 |",
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
     ]
     for arm, own in frame.groupby("arm", sort=False):
-        found = (own["rows"] < MOST).mean()
-        lines.append(
-            f"| {arm} | {len(own)} | {own['rows'].median():g} | {own['rows'].mean():.0f} | {100 * found:.0f} % |"
-        )
+        rows, found = own["rows"], 100.0 * (own["rows"] < MOST).mean()
+        median = rows.median()
+        lines.append(f"| {arm} | {len(own)} | {median:g} | {median - N_START:g} | {rows.mean():.0f} | {found:.0f} % |")
+    wide = frame.pivot_table(index=["seed", "law"], columns="arm", values="rows")
+    fewer, more = (wide["next_rows"] < wide["random"]).sum(), (wide["next_rows"] > wide["random"]).sum()
+    same = len(wide) - fewer - more
+    lines += ["", f"Fewer rows than random ones for {fewer} laws, as many for {same}, more for {more}."]
     return "\n".join(lines)
 
 

@@ -13,16 +13,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import sobolev_novelty as sn
 from benchmarks.next_rows_laws import Law, Pair, fitted, pairs
+from benchmarks.next_rows_store import RESULTS, add, stored
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.design.candidates import candidates_of
@@ -31,7 +29,7 @@ from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.report.intervals.constants import parametrised
 from sobolev_novelty.search.fit.forms import split_form
 
-STORE = Path(__file__).resolve().parents[1] / "results" / "next_rows_pairs.sqlite"
+STORE = RESULTS / "next_rows_pairs.parquet"
 N_HAND, N_ADDED, NOISES, RANDOM = 20, 10, (0.1, 0.3), (10, 40, 160)
 HANDS = ("even", "around a point")
 
@@ -159,13 +157,11 @@ def run(seed: int, n_pairs: int, store: Path) -> None:
             shared = {"seed": seed, "pair": k, "law": str(pair.law.expression), "imitation": str(pair.imitation)}
             shared |= {"misses": pair.misses, "hand": hand, "noise": noise}
             rows += [shared | {"design": name, "right": right} for name, right in found.items()]
-    with closing(sqlite3.connect(store)) as connection:
-        pd.DataFrame(rows).to_sql("pairs", connection, if_exists="append", index=False)
+    add(store, rows)
 
 
 def summary(store: Path, seed: int | None = None) -> str:
-    with closing(sqlite3.connect(store)) as connection:
-        frame = pd.read_sql("select * from pairs", connection)
+    frame = stored(store)
     frame = frame if seed is None else frame[frame["seed"] == seed]
     cells = frame.pivot_table(index="design", columns=["hand", "noise"], values="right", sort=False, aggfunc="mean")
     keys = [(hand, noise) for hand in HANDS for noise in NOISES]

@@ -21,6 +21,7 @@ from sobolev_novelty.design.differences import (
     pairs_of_equations,
     without_each_term,
 )
+from sobolev_novelty.design.next_rows import _different
 from sobolev_novelty.kernels.evaluate import evaluate
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.report.intervals.constants import parametrised, parametrised_terms
@@ -169,10 +170,28 @@ def test_a_fitted_model_brings_what_it_nearly_chose_and_its_noise(tmp_path: Path
     model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=500), random_state=0, verbose=False).fit(data, y)
     rows = sn.next_rows(model, data, bounds={"a": (0.0, 3.0), "b": (0.0, 3.0)}, n=4)
     assert list(rows.columns) == ["a", "b"] and len(rows) == 4
-    assert "from the residuals of the model" in rows.words and "The leading equations" in rows.words
+    assert "from the residuals of the model" in rows.words
     model.save(tmp_path / "model.json")
     loaded = sn.SymbolicRegressor.load(tmp_path / "model.json")
     assert len(sn.next_rows(loaded, data, n=2)) == 2
+
+
+def test_rows_for_guesses_of_a_search_keep_apart_and_then_fill_the_box() -> None:
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"a": rng.uniform(0.0, 1.0, 30), "b": rng.uniform(0.0, 1.0, 30)})
+    y = 2.0 * data["a"] * data["b"] + 0.02 * rng.normal(size=30)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=300), random_state=0, verbose=False).fit(data, y)
+    rows = sn.next_rows(model, data, bounds=[(0.0, 2.0), (0.0, 2.0)], n=8).to_numpy()
+    gaps = np.abs(rows[:, None] - rows[None]).max(axis=2) + 2.0 * np.eye(8)
+    assert gaps.min() > 0.19
+    assert (sn.next_rows(model, data, levels={"a": [0, 2], "b": [1]}, n=5)["b"] == 1.0).all()  # as far as levels allow
+
+
+def test_equations_of_a_model_that_differ_by_less_than_the_noise_are_one() -> None:
+    near, far = (Curve(np.full(5, value), np.zeros((1, 5))) for value in (0.5, 3.0))
+    gone = Curve(np.full(5, np.nan), np.zeros((1, 5)))
+    first = Curve(np.zeros(5), np.zeros((1, 5)))
+    assert _different([first, near, far, gone, far]) == [0, 2]
 
 
 def test_candidates_where_an_equation_is_not_finite_are_left_out_and_counted() -> None:

@@ -37,7 +37,7 @@ from sobolev_novelty.design.differences import (
     without_each_term,
 )
 from sobolev_novelty.design.rivals import Equations, equations_of
-from sobolev_novelty.design.words import Differences, sentences
+from sobolev_novelty.design.words import APART, Differences, sentences
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.language.peers import for_every_equation
 from sobolev_novelty.metric.batch import novelties_of
@@ -52,6 +52,9 @@ MAX_ROWS = 1000
 NOTHING_GAINED = 1e-6
 #: Of a model so many equations at most; two that differ nowhere by more than this many standard deviations are one.
 N_OF_MODEL, SAME = 10, 1.0
+#: Rows of one call are so far apart, as a share of an input's range, where the equations are guesses of a search: what
+#: no equation says is the same in a row that repeats another.
+SPREAD = 0.1
 #: Digits of equations in sentences.
 DIGITS = 3
 
@@ -80,6 +83,8 @@ class _Task:
         Of the one equation; empty for several.
     same : tuple of (int, int)
         Equations that are one function with other constants.
+    are_guesses : bool
+        Whether a search offers them: the law may be none of them.
     """
 
     rivals: tuple[Rival, ...]
@@ -87,6 +92,7 @@ class _Task:
     labels: tuple[str, ...]
     terms: tuple[Term, ...]
     same: tuple[tuple[int, int], ...]
+    are_guesses: bool
 
 
 @checked(
@@ -201,12 +207,14 @@ def _task(equations: Equations, sample: Sample, candidates: Sample) -> tuple[_Ta
         terms = additive_terms(expressions[0]).terms
         rivals = without_each_term(wholes[0], at_hand[0], far[0])
         labels = tuple("the constant" if term.is_constant else _text(term.expression) for term in terms)
-        return _Task(tuple(rivals), tuple((k, k) for k in range(len(terms))), labels, terms, ()), usable
+        return _Task(
+            tuple(rivals), tuple((k, k) for k in range(len(terms))), labels, terms, (), equations.is_offered
+        ), usable
     inside = contained(far)
     rivals = pairs_of_equations(at_hand, far, inside)
     pairs = tuple((i, j) for j in range(len(far)) for i in np.flatnonzero(~inside[:, j]).tolist())
     same = [(i, j) for i in range(len(far)) for j in range(i + 1, len(far)) if inside[i, j] and inside[j, i]]
-    return _Task(tuple(rivals), pairs, tuple(map(_text, expressions)), (), tuple(same)), usable
+    return _Task(tuple(rivals), pairs, tuple(map(_text, expressions)), (), tuple(same), equations.is_offered), usable
 
 
 def _compared(
@@ -255,11 +263,18 @@ def _chosen(task: _Task, candidates: Candidates, sample: Sample, n: int) -> tupl
     lengths, risks = [_curves(rivals)], [risk_of(rivals)]
     for _ in range(n):
         gains = [rival.gains() for rival in rivals]
-        now, after = risks_after(rivals, gains)
-        worth = (now - after) / candidates.costs
-        is_open = np.max([gain.max(axis=0) for gain in gains], axis=0) > NOTHING_GAINED
+        if task.are_guesses and lengths[-1].min() >= APART**2:
+            # Nothing is left to tell apart, and the law may be none of these: the farthest rows show it best.
+            worth, is_open = 1.0 / candidates.costs, np.ones(len(candidates.costs), dtype=bool)
+        else:
+            now, after = risks_after(rivals, gains)
+            worth = (now - after) / candidates.costs
+            is_open = np.max([gain.max(axis=0) for gain in gains], axis=0) > NOTHING_GAINED
         if candidates.is_pool:
             is_open[chosen] = False
+        if task.are_guesses and chosen:
+            apart = is_open & _are_apart(candidates.sample, chosen)
+            is_open = apart if apart.any() else is_open
         if not is_open.any():
             break
         k = _best(np.where(is_open, worth, -np.inf), candidates.sample, sample, chosen)
@@ -268,6 +283,16 @@ def _chosen(task: _Task, candidates: Candidates, sample: Sample, n: int) -> tupl
         lengths.append(_curves(rivals))
         risks.append(risk_of(rivals))
     return chosen, _differences(task, np.array(lengths), np.array(risks))
+
+
+def _are_apart(candidates: Sample, chosen: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which candidates are farther from all chosen ones than :data:`SPREAD` of the range, along some input."""
+    width = np.ptp(candidates.X, axis=1)
+    unit = SPREAD * np.where(width > 0.0, width, 1.0)
+    found = np.ones(candidates.n_samples, dtype=bool)
+    for row in candidates.X[:, list(chosen)].T:
+        found &= (np.abs(candidates.X - row[:, None]) > unit[:, None]).any(axis=0)
+    return found
 
 
 def _best(worth: FloatArray, candidates: Sample, sample: Sample, chosen: Sequence[int]) -> int:
