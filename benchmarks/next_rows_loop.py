@@ -46,7 +46,7 @@ def is_law(found: Expression, law: Law) -> bool:
 def searched(X: FloatArray, y: FloatArray) -> sn.SymbolicRegressor:
     """A small search."""
     budget = sn.Budget(max_evaluations=EVALUATIONS)
-    return sn.SymbolicRegressor(budget=budget, random_state=0, verbose=False).fit(X, y)
+    return sn.SymbolicRegressor(budget=budget, random_state=0).fit(X, y, verbose=False)
 
 
 def batch(arm: str, model: sn.SymbolicRegressor, X: FloatArray, law: Law, rng: np.random.Generator) -> FloatArray:

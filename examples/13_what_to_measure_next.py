@@ -26,7 +26,7 @@ def measured(rows: pd.DataFrame) -> pd.Series:
 
 def found(X: pd.DataFrame, y: pd.Series) -> sn.SymbolicRegressor:
     """A search of a second or two."""
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=1500), random_state=0, verbose=False).fit(X, y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=1500), random_state=0).fit(X, y)
     print(f"\n{len(X)} rows: drag = {model.expression_.rounded(3)}")
     return model
 

@@ -167,7 +167,7 @@ def test_a_fitted_model_brings_what_it_nearly_chose_and_its_noise(tmp_path: Path
     rng = np.random.default_rng(0)
     data = pd.DataFrame({"a": rng.uniform(0.0, 1.0, 30), "b": rng.uniform(0.0, 1.0, 30)})
     y = 2.0 * data["a"] + 3.0 * data["b"] + 0.3 * data["a"] * data["b"] + 0.05 * rng.normal(size=30)
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=500), random_state=0, verbose=False).fit(data, y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=500), random_state=0).fit(data, y)
     rows = sn.next_rows(model, data, bounds={"a": (0.0, 3.0), "b": (0.0, 3.0)}, n=4)
     assert list(rows.columns) == ["a", "b"] and len(rows) == 4
     assert "from the residuals of the model" in rows.words
@@ -180,7 +180,7 @@ def test_rows_for_guesses_of_a_search_keep_apart_and_then_fill_the_box() -> None
     rng = np.random.default_rng(1)
     data = pd.DataFrame({"a": rng.uniform(0.0, 1.0, 30), "b": rng.uniform(0.0, 1.0, 30)})
     y = 2.0 * data["a"] * data["b"] + 0.02 * rng.normal(size=30)
-    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=300), random_state=0, verbose=False).fit(data, y)
+    model = sn.SymbolicRegressor(budget=sn.Budget(max_evaluations=300), random_state=0).fit(data, y)
     rows = sn.next_rows(model, data, bounds=[(0.0, 2.0), (0.0, 2.0)], n=8).to_numpy()
     gaps = np.abs(rows[:, None] - rows[None]).max(axis=2) + 2.0 * np.eye(8)
     assert gaps.min() > 0.19
