@@ -357,7 +357,7 @@ class _Search:
         if not self.front or self.front[-1].nmse < NEARLY_EXACT:
             return None
         rows = self.problem.rows.weighed(self.given[0])
-        return cheapest_kind(self.fitter, rows, {*self.front, *self.leaders()})
+        return cheapest_kind(self.fitter, rows, dict.fromkeys([*self.front, *self.leaders()]))
 
     def begin_again(self, problem: Problem) -> list[Candidate]:
         """The best of all candidates, fitted to the problem anew: the search goes on there, and forgets the others."""
