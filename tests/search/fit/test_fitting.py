@@ -60,11 +60,10 @@ def test_nearly_dependent_terms_are_fitted_through_their_columns() -> None:
     assert result.status is FitStatus.CONVERGED and result.loss < 1e-12
 
 
-def test_dependent_terms_get_zero_and_say_so() -> None:
+def test_dependent_terms_get_zero_and_the_status_says_so() -> None:
     result = fit_terms([[of("x0"), of("mul", 2.0, "x0"), of("x1")]], X, X[:, 0] + X[:, 1], free=[[False]])[0]
     assert result.status is FitStatus.SINGULAR and result.coefficients[1] == 0.0
     np.testing.assert_allclose(result.coefficients[[0, 2]], 1.0)
-    assert "dependent" in result.status.sentence
 
 
 def test_a_constant_that_a_coefficient_absorbs_stays_where_it_is() -> None:
