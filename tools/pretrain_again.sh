@@ -31,4 +31,5 @@ if __name__ == "__main__":
         print("read", run.name)
 END
 python3 "$out/follow.py" "$out" "$jobs"
+gzip -9n "$out"/course/*.json
 touch "$out/DONE"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -176,15 +178,16 @@ def test_courses_are_compared_at_the_end_and_along_the_training(
     reading = found[0].readings[0]
     assert reading.scores.tolist() == [0.25, 0.0, 0.995, 0.0] and reading.qualified == pytest.approx(5 / 6)
     found[0].write(tmp_path / "a.json")
-    assert Course.read(tmp_path / "a.json") == found[0]
+    (tmp_path / "a.json.gz").write_bytes(gzip.compress((tmp_path / "a.json").read_bytes()))
+    assert Course.read(tmp_path / "a.json") == Course.read(tmp_path / "a.json.gz") == found[0]
     text = courses.table(found)
     assert "| filtered | 1,000 | 3 | 0.399 (" in text and "25.0% | 25.0% | 7.0 | 83%" in text
-    assert "| filtered − matched | +0.050 (" in courses.differences(found)
+    assert re.search(r"filtered − matched \| \+0\.050 \(.*\), p = ", courses.differences(found))
     assert courses.along(found).count("\n") == 4 and "| 500 | 0.311 (" in courses.along(found)
     with pytest.raises(DataError, match="Two files hold 'random', seed 1, 500 formulas"):
         courses.points([found[0], found[0]])
     pytest.importorskip("matplotlib")
-    labels = [entry.get_text() for entry in courses.figure(found).axes[1].get_legend().get_texts()]
+    labels = [entry.get_text() for entry in courses.figure(found).axes[2].get_legend().get_texts()]
     assert labels == ["random", "matched", "filtered", "quadratic least squares"]
 
 

@@ -432,7 +432,7 @@ def pretrained_course_table_command(
         kinds = {"end": courses.table, "differences": courses.differences, "along": courses.along}
         if kind not in kinds:
             raise ParameterError(f"'kind' must be one of {', '.join(kinds)}. Got {kind!r}.")
-        files = [path for given in results for path in (sorted(given.glob("*.json")) if given.is_dir() else [given])]
+        files = [path for given in results for path in (sorted(given.glob("*.json*")) if given.is_dir() else [given])]
         found = [courses.Course.read(path) for path in files]
         if figure is not None:
             from sobolev_novelty.lab.bench.showing.figures import save_figure

@@ -6,6 +6,7 @@ belongs to one network, or to the corpus without a network.
 
 from __future__ import annotations
 
+import gzip
 import json
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +23,7 @@ from sobolev_novelty.core.output import write_whole
 from sobolev_novelty.core.progress import OnProgress, Step, silent
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.errors import DataError
+from sobolev_novelty.lab.bench.showing.bootstrap import sign_flip_p
 from sobolev_novelty.lab.bench.showing.pretraining import (
     PAPER,
     Interval,
@@ -100,9 +102,10 @@ class Course:
 
     @classmethod
     def read(cls, path: Path) -> Course:
-        """What :meth:`write` wrote."""
+        """What :meth:`write` wrote, as it is or packed with gzip."""
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            packed = path.read_bytes()
+            content = json.loads(gzip.decompress(packed) if path.suffix == ".gz" else packed)
             if content["format"] != FORMAT:
                 raise DataError(f"'{path}' is of another version: format {content['format']!r}.")
             readings = [Reading(**values) for values in content["readings"]]
@@ -180,20 +183,22 @@ def follow_generator(
     n_jobs: int = 1,
     on_progress: OnProgress = silent,
 ) -> Course:
-    """The same formulas of the corpus without a network, as many as a network writes."""
+    """The same formulas of the corpus without a network, as many as a network writes; readings there are kept."""
     from sobolev_novelty.engines.transformer.settings import RunSettings
 
     corpus = RunSettings.from_toml(settings).corpus
     names = white_box(tasks)
     course = Course(f"{arm_name(**asdict(corpus))}, no network", corpus.seed, {"corpus": asdict(corpus)}, names)
+    course = _gone_on_with(course, out)
+    missing = [kind for kind in READINGS if not course.has(kind, 0)]
     with _mapping(n_jobs) as mapped:
-        for k, kind in enumerate(READINGS):
-            on_progress(Step(k, len(READINGS), _TITLES[kind]))
+        for k, kind in enumerate(missing):
+            on_progress(Step(k, len(missing), _TITLES[kind]))
             decoding = _decoding(kind, n_draws=GENERATOR_DRAWS)
             decoding = replace(decoding, n_samples=decoding.n_samples + decoding.n_bags)  # beside the greedy ones
             rows = list(mapped(_rows_of_corpus, names, repeat(corpus), repeat(decoding)))
             course.readings.append(_reading(0, kind, rows))
-    course.write(out)
+            course.write(out)
     return course
 
 
@@ -226,19 +231,26 @@ def _reading(samples: int, kind: str, rows: Sequence[Sequence[dict[str, Any]]]) 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """An arm at one time, read in one way."""
+    """An arm at one time, read in one way: a reading per seed."""
 
     arm: str
     samples: int
     kind: str
-    mean: Interval
-    seeds: tuple[int, ...]
-    against: dict[str, Interval]
-    readings: tuple[Reading, ...]
+    readings: dict[int, Reading]
+
+    @property
+    def mean(self) -> Interval:
+        """Over tasks and seeds."""
+        return interval(np.array([reading.scores for reading in self.readings.values()]))
+
+    def less(self, rival: Point) -> FloatArray:
+        """Differences from another arm: a row for each seed that both have, a column per task."""
+        both = sorted(set(self.readings) & set(rival.readings))
+        return np.array([self.readings[seed].scores - rival.readings[seed].scores for seed in both])
 
 
 def points(courses: Sequence[Course]) -> list[Point]:
-    """Means over tasks and seeds with intervals, and differences from Random and Matched, paired by task and seed."""
+    """The readings by arm, time and kind."""
     tasks = courses[0].tasks if courses else []
     groups: dict[tuple[str, int, str], dict[int, Reading]] = {}
     for course in courses:
@@ -249,17 +261,7 @@ def points(courses: Sequence[Course]) -> list[Point]:
             if course.seed in own:
                 raise DataError(f"Two files hold '{course.arm}', seed {course.seed}, {reading.samples} formulas.")
             own[course.seed] = reading
-    found = []
-    for (arm, samples, kind), own in sorted(groups.items()):
-        against = {}
-        for rival in ("random", "matched"):
-            other = groups.get((rival, samples, kind), {})
-            both = sorted(set(own) & set(other))
-            if rival != arm and both:
-                against[rival] = interval(np.array([own[seed].scores - other[seed].scores for seed in both]))
-        mean = interval(np.array([reading.scores for reading in own.values()]))
-        found.append(Point(arm, samples, kind, mean, tuple(sorted(own)), against, tuple(own.values())))
-    return found
+    return [Point(arm, samples, kind, own) for (arm, samples, kind), own in sorted(groups.items())]
 
 
 def table(courses: Sequence[Course]) -> str:
@@ -276,7 +278,7 @@ def table(courses: Sequence[Course]) -> str:
         if chosen is None:
             continue
         means = ["" if point is None else told(point.mean) for point in last.values()]
-        cells = [arm, f"{chosen.samples:,}", str(len(chosen.seeds)), *means, *_details(chosen.readings)]
+        cells = [arm, f"{chosen.samples:,}", str(len(chosen.readings)), *means, *_details([*chosen.readings.values()])]
         lines.append(f"| {' | '.join(cells)} |")
     for name, degree in (("linear least squares", 1), ("quadratic least squares", 2)):
         level = told(interval(least_squares(degree, courses[0].tasks)[None, :]))
@@ -296,13 +298,19 @@ def _details(readings: Sequence[Reading]) -> list[str]:
 
 
 def differences(courses: Sequence[Course]) -> str:
-    """The comparisons of the protocol at the end of the training, in Markdown."""
+    """The comparisons of the protocol at the end of the training, in Markdown.
+
+    The interval is over tasks and seeds; p is that of the sign-flip test over tasks, of means over seeds.
+    """
     found = points(courses)
     last = max((point.samples for point in found), default=0)
+    ends = {(point.arm, point.kind): point for point in found if point.samples == last}
     lines = ["| difference | " + " | ".join(_TITLES.values()) + " |", "| --- |" + " ---: |" * len(READINGS)]
     for arm, rival in (("filtered", "random"), ("matched", "random"), ("filtered", "matched")):
-        own = {p.kind: p.against[rival] for p in found if p.arm == arm and p.samples == last and rival in p.against}
-        cells = [told(own[kind], sign=True) if kind in own else "" for kind in READINGS]
+        cells = []
+        for kind in READINGS:
+            d = ends[arm, kind].less(ends[rival, kind]) if {(arm, kind), (rival, kind)} <= set(ends) else np.empty(0)
+            cells.append(f"{told(interval(d), sign=True)}, p = {sign_flip_p(d.mean(axis=0)):.2g}" if d.size else "")
         lines.append(f"| {arm} − {rival} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
@@ -314,20 +322,20 @@ def along(courses: Sequence[Course], kind: str = "paper") -> str:
     lines = [f"| formulas | {' | '.join(arms)} | filtered − matched |", "| ---: " * (len(arms) + 2) + "|"]
     for samples in sorted({point.samples for point in found}):
         now = {point.arm: point for point in found if point.samples == samples}
-        own = now["filtered"].against.get("matched") if "filtered" in now else None
+        d = now["filtered"].less(now["matched"]) if {"filtered", "matched"} <= set(now) else np.empty(0)
         cells = [told(now[arm].mean) if arm in now else "" for arm in arms]
-        lines.append(f"| {samples:,} | {' | '.join(cells)} | {'' if own is None else told(own, sign=True)} |")
+        lines.append(f"| {samples:,} | {' | '.join(cells)} | {told(interval(d), sign=True) if d.size else ''} |")
     return "\n".join(lines) + "\n"
 
 
 def figure(courses: Sequence[Course]) -> Figure:
-    """R² against formulas seen, one panel for each readout of the same formulas: seeds thin, means thick."""
+    """R² against formulas seen, one panel for each readout of the same formulas: seeds thin, means thick, with intervals."""
     from sobolev_novelty.lab.bench.showing.figures import new_figure  # pandas comes with it
 
-    drawn = new_figure(9.6, 3.8)
-    panels: Any = drawn.subplots(1, 2, sharey=True)
+    drawn = new_figure(11.0, 3.8)
+    panels: Any = drawn.subplots(1, 3, sharey=True)
     found = points(courses)
-    for axes, kind in zip(panels, ("paper", "our readout"), strict=True):
+    for axes, kind in zip(panels, ("paper", "unrefined", "our readout"), strict=True):
         for arm, colour in _ARMS.items():
             for course in (course for course in courses if course.arm == arm):
                 own = sorted((r for r in course.readings if r.kind == kind), key=lambda r: r.samples)
@@ -335,7 +343,9 @@ def figure(courses: Sequence[Course]) -> Figure:
                 axes.plot(seen, [reading.scores.mean() for reading in own], color=colour, linewidth=0.7, alpha=0.5)
             means = [point for point in found if point.arm == arm and point.kind == kind]
             seen = [point.samples for point in means]
-            axes.plot(seen, [p.mean.value for p in means], color=colour, marker="o", markersize=3, label=arm)
+            spans = [point.mean for point in means]
+            axes.plot(seen, [span.value for span in spans], color=colour, marker="o", markersize=3, label=arm)
+            axes.fill_between(seen, [s.lower for s in spans], [s.upper for s in spans], color=colour, alpha=0.08)
         for point in found:
             if point.kind == kind and point.samples == 0 and point.arm.startswith("random"):
                 axes.axhline(point.mean.value, color="#555555", linestyle=":", label="random formulas, no network")
@@ -343,5 +353,5 @@ def figure(courses: Sequence[Course]) -> Figure:
         axes.axhline(level, color="#999999", linestyle="-.", linewidth=1, label="quadratic least squares")
         axes.set(xscale="log", xlabel="formulas seen in training", title=_TITLES[kind])
     panels[0].set(ylabel="mean of max(0, R²), 133 tasks", ylim=(0.0, 1.0))
-    panels[1].legend(fontsize=7, loc="lower right")
+    panels[2].legend(fontsize=7, loc="lower right")
     return drawn
