@@ -165,7 +165,7 @@ def course(arm: str, seed: int, level: float) -> Course:
         r2 = [[level + shift, None, 0.995, -2.0]] * 2
         return Reading(samples, kind, r2, [[5, None, 7, 9]] * 2, [[2, None, 1, 4]] * 2, [[1, None, 1, 4]] * 2)
 
-    readings = [reading(n, kind, n / 1e4) for n in (500, 1000) for kind in ("paper", "our readout")]
+    readings = [reading(n, kind, n / 1e4) for n in (500, 1000) for kind in ("paper", "unrefined", "our readout")]
     return Course(arm, seed, {}, ["a", "b", "c", "d"], readings)
 
 
@@ -187,7 +187,7 @@ def test_courses_are_compared_at_the_end_and_along_the_training(
     with pytest.raises(DataError, match="Two files hold 'random', seed 1, 500 formulas"):
         courses.points([found[0], found[0]])
     pytest.importorskip("matplotlib")
-    labels = [entry.get_text() for entry in courses.figure(found).axes[2].get_legend().get_texts()]
+    labels = [entry.get_text() for entry in courses.figure(found).axes[1].get_legend().get_texts()]
     assert labels == ["random", "matched", "filtered", "quadratic least squares"]
 
 

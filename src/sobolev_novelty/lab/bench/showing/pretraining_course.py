@@ -278,12 +278,18 @@ def table(courses: Sequence[Course]) -> str:
         if chosen is None:
             continue
         means = ["" if point is None else told(point.mean) for point in last.values()]
-        cells = [arm, f"{chosen.samples:,}", str(len(chosen.readings)), *means, *_details([*chosen.readings.values()])]
+        cells = [
+            arm,
+            f"{chosen.samples:,}",
+            str(len(chosen.readings)),
+            *means,
+            *_details(list(chosen.readings.values())),
+        ]
         lines.append(f"| {' | '.join(cells)} |")
     for name, degree in (("linear least squares", 1), ("quadratic least squares", 2)):
         level = told(interval(least_squares(degree, courses[0].tasks)[None, :]))
         lines.append(f"| {name} | | | {level} | | | | | | | |")
-    lines += [f"| paper, {name} | 35,000,000 | 3 | {value:.3f} | | | | | | |" for name, value in PAPER.items()]
+    lines += [f"| paper, {name} | 35,000,000 | 3 | {value:.3f} | | | | | | | |" for name, value in PAPER.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -329,29 +335,32 @@ def along(courses: Sequence[Course], kind: str = "paper") -> str:
 
 
 def figure(courses: Sequence[Course]) -> Figure:
-    """R² against formulas seen, one panel for each readout of the same formulas: seeds thin, means thick, with intervals."""
+    """R² against formulas seen, a panel per reading of the same formulas: seeds thin, means thick, with intervals."""
     from sobolev_novelty.lab.bench.showing.figures import new_figure  # pandas comes with it
 
     drawn = new_figure(11.0, 3.8)
     panels: Any = drawn.subplots(1, 3, sharey=True)
     found = points(courses)
+    level = float(least_squares(2, courses[0].tasks).mean())
     for axes, kind in zip(panels, ("paper", "unrefined", "our readout"), strict=True):
+        own = [point for point in found if point.kind == kind]
         for arm, colour in _ARMS.items():
-            for course in (course for course in courses if course.arm == arm):
-                own = sorted((r for r in course.readings if r.kind == kind), key=lambda r: r.samples)
-                seen = [reading.samples for reading in own]
-                axes.plot(seen, [reading.scores.mean() for reading in own], color=colour, linewidth=0.7, alpha=0.5)
-            means = [point for point in found if point.arm == arm and point.kind == kind]
-            seen = [point.samples for point in means]
-            spans = [point.mean for point in means]
-            axes.plot(seen, [span.value for span in spans], color=colour, marker="o", markersize=3, label=arm)
-            axes.fill_between(seen, [s.lower for s in spans], [s.upper for s in spans], color=colour, alpha=0.08)
-        for point in found:
-            if point.kind == kind and point.samples == 0 and point.arm.startswith("random"):
+            drawn_arm = [point for point in own if point.arm == arm]
+            if drawn_arm:
+                _draw_arm(axes, drawn_arm, colour)
+        for point in own:
+            if point.samples == 0:
                 axes.axhline(point.mean.value, color="#555555", linestyle=":", label="random formulas, no network")
-        level = float(least_squares(2, courses[0].tasks).mean())
         axes.axhline(level, color="#999999", linestyle="-.", linewidth=1, label="quadratic least squares")
         axes.set(xscale="log", xlabel="formulas seen in training", title=_TITLES[kind])
     panels[0].set(ylabel="mean of max(0, R²), 133 tasks", ylim=(0.0, 1.0))
-    panels[2].legend(fontsize=7, loc="lower right")
+    panels[1].legend(fontsize=7, loc="upper left")
     return drawn
+
+
+def _draw_arm(axes: Any, own: Sequence[Point], colour: str) -> None:
+    seen, spans = [point.samples for point in own], [point.mean for point in own]
+    for seed in own[0].readings:
+        axes.plot(seen, [p.readings[seed].scores.mean() for p in own], color=colour, linewidth=0.7, alpha=0.5)
+    axes.plot(seen, [s.value for s in spans], color=colour, marker="o", markersize=3, label=own[0].arm)
+    axes.fill_between(seen, [s.lower for s in spans], [s.upper for s in spans], color=colour, alpha=0.08)
