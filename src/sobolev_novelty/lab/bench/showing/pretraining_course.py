@@ -354,7 +354,7 @@ def figure(courses: Sequence[Course]) -> Figure:
         axes.axhline(level, color="#999999", linestyle="-.", linewidth=1, label="quadratic least squares")
         axes.set(xscale="log", xlabel="formulas seen in training", title=_TITLES[kind])
     panels[0].set(ylabel="mean of max(0, R²), 133 tasks", ylim=(0.0, 1.0))
-    panels[1].legend(fontsize=7, loc="upper left")
+    panels[1].legend(fontsize=7, loc="center left")
     return drawn
 
 
