@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -30,10 +30,6 @@ class Description:
     def total(self) -> float:
         """What decides: the least."""
         return self.structure + self.numbers + self.rows + self.findings
-
-    def with_findings(self, nats: float) -> Description:
-        """The price with what was found against the equation."""
-        return replace(self, findings=nats)
 
 
 def rows_nats(rows: Rows, values: FloatArray, noise: Noise, heights: FloatArray | None = None) -> float:

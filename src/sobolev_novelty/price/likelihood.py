@@ -22,6 +22,7 @@ that they are. Both are nothing at a thousand rows.
 from __future__ import annotations
 
 import math
+import sys
 
 from sobolev_novelty.core.rows import Replicates
 from sobolev_novelty.core.sample import FloatArray
@@ -42,7 +43,7 @@ def misfit_nats(r: FloatArray, w: FloatArray, replicates: Replicates, least: flo
     n, m = replicates.n_rows, replicates.n_distinct
     if not math.isfinite(pure + lack):
         return math.inf
-    spare, floor = n - m, max(least / n, 1e-300)
+    spare, floor = n - m, max(least / n, sys.float_info.min)
     if spare and lack / m > pure / spare:
         return 0.5 * spare * math.log(max(pure / spare, floor)) + 0.5 * m * math.log(max(lack / m, floor))
     return 0.5 * n * math.log(max((pure + lack) / n, floor))

@@ -8,7 +8,8 @@ from functools import lru_cache
 from sobolev_novelty.algebra.numbers import simple_nats
 from sobolev_novelty.core.expression import Expression
 
-#: Whole numbers below this are part of a form, as exponents are; all others were found.
+#: Whole numbers below this are part of a form, as exponents are; all others were found. Of the whole numbers in the 133
+#: laws of the white box and the 50 of ``lab/bench/problems/everyday.toml`` 97 % are.
 SMALL = 10.0
 
 

@@ -17,15 +17,16 @@ from sobolev_novelty.errors import ExtrapolationWarning, ParameterError
 from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.language.parsing import parse
 from sobolev_novelty.price.noise import Noise
-from sobolev_novelty.search.choose.choice import Choice, by_rule
+from sobolev_novelty.search.choose.choice import Choice
 from sobolev_novelty.search.choose.chooser import Chooser
 from sobolev_novelty.search.choose.criteria import findings
-from sobolev_novelty.search.choose.held_out import cross_validated
-from sobolev_novelty.search.choose.plain import plain_equations
-from sobolev_novelty.search.choose.rivals import rivals
+from sobolev_novelty.search.choose.refits import plain_equations
 from sobolev_novelty.search.contract.engine import Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
+from sobolev_novelty.search.model.rules import by_rule, cross_validated
+from sobolev_novelty.search.model.tables import rivals_table
+from sobolev_novelty.search.model.words import lack_of_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 2.0, (200, 2))
@@ -231,9 +232,9 @@ def test_the_reason_names_the_next_different_function_and_its_distance():
 
 
 def test_rivals_are_different_functions_within_five_nats():
-    far = rivals(choice_of(TEXTS, X, Y))
+    far = rivals_table(choice_of(TEXTS, X, Y))
     assert len(far) == 1
-    near = rivals(
+    near = rivals_table(
         choice_of(("3*x0", "3.02*x0 + 0.001", "2.9*x0 + 0.05*x0**2"), X[:25], 3.0 * X[:25, 0] + RNG.normal(size=25))
     )
     assert near["behind"].max() <= 5.0
@@ -378,5 +379,5 @@ def test_repeated_rows_test_an_equation_without_a_model(text: str, word: str):
     rng = np.random.default_rng(8)
     x = np.repeat(np.linspace(1.0, 4.0, 8), 4)
     y = x**2 + 0.1 * rng.normal(size=32)
-    assert word in choice_of((text,), x[:, None], y, is_fixed=True, noise="constant").lack_of_fit
-    assert choice_of((text,), X[:, :1], Y).lack_of_fit == ""
+    assert word in lack_of_fit(choice_of((text,), x[:, None], y, is_fixed=True, noise="constant"))
+    assert lack_of_fit(choice_of((text,), X[:, :1], Y)) == ""

@@ -1,12 +1,8 @@
 """Which equation of a search is reported: the one with the lowest price (:mod:`sobolev_novelty.price`).
 
-``rows``            the rows that decide, in an order of their own
-``weighted``        equations fitted under a kind of noise, and which kind the rows speak for
+``refits``          equations fitted anew: under a kind of noise, shorter, the constant and lines
 ``simple_numbers``  numbers as simple as the rows allow
-``shorter``         what leading equations look like with an operator less
-``plain``           the constant, and the straight line in selected columns
 ``criteria``        what is found against an equation that no row shows
-``held_out``        errors on rows held out, for the rules that ask for them
-``choice``          all of it: the order, the reason and the rules
-``rivals``          different functions that come close
+``chooser``         all of it, and the kind of noise that the rows speak for
+``choice``          what comes of it: equations in the order of their price
 """

@@ -17,17 +17,16 @@ from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.price.description import Description, describe, quick_nats_of, rows_nats
 from sobolev_novelty.price.noise import POWERS, Noise, found_power, kinds_to_try
 from sobolev_novelty.price.numbers import free_nats, n_free_numbers
-from sobolev_novelty.search.choose.choice import N_REFITTED, Choice, Priced
+from sobolev_novelty.search.choose.choice import Choice, Priced
 from sobolev_novelty.search.choose.criteria import findings
-from sobolev_novelty.search.choose.shorter import shorter_fits
+from sobolev_novelty.search.choose.refits import refitted, shorter_fits
 from sobolev_novelty.search.choose.simple_numbers import with_simple_constants
-from sobolev_novelty.search.choose.weighted import refitted
 from sobolev_novelty.search.contract.engine import Deadline
 from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.problem.loss import Loss, Rating
 
-#: Leading equations whose numbers are made simple, those that are shortened, and how often.
-N_SIMPLE, N_SHORTENED, N_ROUNDS = 12, 3, 4
+#: Leading equations that are fitted under a kind of noise, whose numbers are made simple, and that are shortened.
+N_REFITTED, N_SIMPLE, N_SHORTENED = 30, 12, 3
 
 #: What may become of an equation, and those that came before it.
 Step = Callable[[Priced, list[Priced]], Expression]
@@ -35,34 +34,16 @@ Step = Callable[[Priced, list[Priced]], Expression]
 
 @dataclass(eq=False)
 class Chooser:
-    """Prices equations on rows, and improves the leading ones.
+    """Prices equations on rows, and improves the leading ones."""
 
-    Parameters
-    ----------
-    rows : Rows
-        In their own order (:attr:`Rows.ordered`).
-    allowed : callable
-        Whether an equation may come back.
-    complexity : callable
-        What it costs in nodes.
-    loss : Loss
-        What stands for squared errors.
-    is_fixed : bool
-        Whether equations stay as they were found.
-    is_fitted : bool
-        Whether their constants were fitted to these very rows, by least squares.
-    is_free : bool
-        Whether other forms than those that were found may be tried.
-    """
-
-    rows: Rows
-    allowed: Callable[[Expression], bool]
-    complexity: Callable[[Expression], int]
+    rows: Rows  # in their own order (:attr:`Rows.ordered`)
+    allowed: Callable[[Expression], bool]  # whether an equation may come back
+    complexity: Callable[[Expression], int]  # what it costs in nodes
     deadline: Deadline = field(default_factory=Deadline)
-    loss: Loss = field(default_factory=Loss)
-    is_fixed: bool = False
-    is_fitted: bool = True
-    is_free: bool = True
+    loss: Loss = field(default_factory=Loss)  # what stands for squared errors
+    is_fixed: bool = False  # whether equations stay as they were found
+    is_fitted: bool = True  # whether their constants were fitted to these very rows, by least squares
+    is_free: bool = True  # whether other forms than those that were found may be tried
 
     @cached_property
     def rating(self) -> Rating | None:
@@ -155,19 +136,13 @@ class Chooser:
 
     def _shortened(self, priced: list[Priced], noise: Noise) -> list[Priced]:
         """What the leading equations become with an operator less, again and again while that is cheaper."""
-        seen = {p.expression for p in priced}
-        for _ in range(N_ROUNDS):
+        seen, leader = {p.expression for p in priced}, None
+        while priced[0] is not leader and np.isfinite(priced[0].values).all() and not self.deadline.is_over:
             leader = priced[0]
-            if self.deadline.is_over or not np.isfinite(leader.values).all():
-                break
             rows = noise.weighed(self.rows, leader.expression, leader.values)
             fresh = shorter_fits([p.expression for p in priced[:N_SHORTENED]], rows, self.allowed, seen)
-            if not fresh:
-                break
             new = self._priced(zip(fresh, values(fresh, self.rows.sample), strict=True), noise)[:N_SHORTENED]
             priced = _sorted([*priced, *self._simple(self._refitted(new, noise), noise)])
-            if priced[0] is leader:
-                break
         return priced
 
     def _settled(self, priced: list[Priced]) -> list[Priced]:
@@ -181,7 +156,7 @@ class Chooser:
             if best <= p.nats or (self.deadline.is_over and done):
                 return _sorted(done) + priced[k:]
             found = findings(p.expression, p.values, self.rows)
-            done.append(replace(p, found=found, price=p.price.with_findings(sum(f.nats for f in found))))
+            done.append(replace(p, found=found, price=replace(p.price, findings=sum(f.nats for f in found))))
         return _sorted(done)
 
 

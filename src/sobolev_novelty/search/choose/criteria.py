@@ -28,21 +28,12 @@ RUNAWAY = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that speaks against an equation.
-
-    Parameters
-    ----------
-    kind : str
-    sentence : str
-    number, threshold : float
-        What was measured, and from where on it counts.
-    nats : float
-    """
+    """One thing that speaks against an equation."""
 
     kind: str
     sentence: str
-    number: float
-    threshold: float
+    number: float  # what was measured
+    threshold: float  # from where on it counts
     nats: float
 
 

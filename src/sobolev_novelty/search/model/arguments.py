@@ -31,10 +31,10 @@ from sobolev_novelty.core.parameters import (
     read,
 )
 from sobolev_novelty.price.noise import KINDS
-from sobolev_novelty.search.choose.choice import RULES
 from sobolev_novelty.search.contract.engine import Engine, GuessSource, SobolevGuidance
 from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget, Callback
+from sobolev_novelty.search.model.rules import RULES
 from sobolev_novelty.search.model.storage import StoredEngine
 from sobolev_novelty.search.problem.constraints import Constraints, Units
 

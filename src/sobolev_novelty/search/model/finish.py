@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,21 +15,21 @@ from sobolev_novelty.algebra.spelling import spelled
 from sobolev_novelty.algebra.waves import with_plain_waves
 from sobolev_novelty.algebra.writing import respelled, writable
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.geometry import Status
 from sobolev_novelty.core.operators import Operator
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.core.score import base_score, nmse
 from sobolev_novelty.kernels.evaluate import values
-from sobolev_novelty.metric.batch import novelties
-from sobolev_novelty.search.choose.choice import Choice, Priced, by_callable
+from sobolev_novelty.search.choose.choice import Choice, Priced
 from sobolev_novelty.search.choose.chooser import Chooser
-from sobolev_novelty.search.choose.plain import plain_equations
+from sobolev_novelty.search.choose.refits import plain_equations
 from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline
 from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
 from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.loop.front import undominated
 from sobolev_novelty.search.model.preparation import Prepared
+from sobolev_novelty.search.model.rules import by_callable
+from sobolev_novelty.search.model.tables import equations_table
 from sobolev_novelty.search.problem.control import Control
 from sobolev_novelty.search.problem.dimensions import Dimensions
 from sobolev_novelty.search.problem.loss import Rating
@@ -261,30 +260,6 @@ def load_tables() -> None:
     importlib.import_module("sobolev_novelty.report.render.equation_table")
 
 
-def equation_rows(
-    front: Sequence[Candidate], data: TrainingTable, sample: Sample, weights: FloatArray | None
-) -> pd.DataFrame:
-    """The columns of ``equations_``, one row for each candidate; novelties are those on the rows of the search."""
-    import pandas as pd
-
-    rows = []
-    found = novelties([candidate.expression for candidate in front], sample)
-    for candidate, own in zip(front, found, strict=True):
-        known = own.status is Status.OK
-        rows.append(
-            {
-                "complexity": candidate.complexity,
-                "loss": data.mean_loss(candidate, weights),
-                "score": candidate.score,
-                "min_novelty": float(np.min(own.nu)) if known else math.nan,
-                "mean_novelty": float(np.mean(own.nu)) if known else math.nan,
-                "expression": candidate.expression,
-                "chosen": False,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
 def shown_equations(
     choice: Choice,
     data: TrainingTable,
@@ -311,7 +286,8 @@ def shown_equations(
         first = written[0]
         kept = [i for i in kept if not i or written[i].complexity > first.complexity or written[i].nmse > first.nmse]
     order = sorted(kept, key=lambda i: (written[i].complexity, -written[i].nmse))
-    table = equation_rows([written[i] for i in order], data, sample, weights)
+    found = [written[i] for i in order]
+    table = equations_table(found, [data.mean_loss(c, weights) for c in found], sample)
     return table, by_callable(select, table) if callable(select) else order.index(0)
 
 

@@ -23,8 +23,6 @@ from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import as_expression, read_together, values
 from sobolev_novelty.report.intervals.intervals import Intervals, intervals
 from sobolev_novelty.report.reporting import NoveltyReport, novelty
-from sobolev_novelty.search.choose.choice import Rule, by_rule
-from sobolev_novelty.search.choose.rivals import rivals
 from sobolev_novelty.search.contract.engine import (
     CLOCKS,
     DEFAULT_OPERATORS,
@@ -49,11 +47,12 @@ from sobolev_novelty.search.model.preparation import (
     row_weights,
     with_units,
 )
-from sobolev_novelty.search.model.printing import described
 from sobolev_novelty.search.model.reading import validated, validated_rows
+from sobolev_novelty.search.model.rules import Rule, by_rule
 from sobolev_novelty.search.model.settings import DEFAULT_BUDGET, Settings, as_budget, as_units, with_earlier_names
 from sobolev_novelty.search.model.storage import StoredEngine, model_from_dict, model_to_dict, read_json, write_json
-from sobolev_novelty.search.model.verdicts import term_verdicts
+from sobolev_novelty.search.model.tables import choice_table, rivals_table, verdicts_table
+from sobolev_novelty.search.model.words import described, reason
 from sobolev_novelty.search.problem.alike_inputs import alike_inputs
 from sobolev_novelty.search.problem.constraints import Constraints, Units
 from sobolev_novelty.search.problem.control import Control
@@ -353,7 +352,8 @@ class SymbolicRegressor(RegressorMixin, Settings):  # type: ignore[misc]
         """What the training rows say of each term of the chosen equation; see the class."""
         check_is_fitted(self)
         if self._verdicts_ is None:
-            self._verdicts_ = term_verdicts(self.expression_, *self._rows(None, None))
+            sample, y, weights = self._rows(None, None)
+            self._verdicts_ = verdicts_table(self.expression_, Rows(sample, y, weights))
         return self._verdicts_
 
     @property
@@ -363,7 +363,7 @@ class SymbolicRegressor(RegressorMixin, Settings):  # type: ignore[misc]
 
         self._rows(None, None)
         if self._rivals_ is None:
-            self._rivals_ = EquationTable(rivals(self._choice_))
+            self._rivals_ = EquationTable(rivals_table(self._choice_))
         return self._rivals_
 
     @property
@@ -536,8 +536,8 @@ class SymbolicRegressor(RegressorMixin, Settings):  # type: ignore[misc]
         at_rows = values([self.expression_], self._rows_.sample)[0]
         self._weights_ = choice.noise.weighed(self._rows_, self.expression_, at_rows).weights
         self._shape_ = choice.noise
-        self._choice_, self.choice_ = choice, EquationTable(choice.frame())
-        self.reason_, self.noise_ = choice.sentence, choice.noise.sentence(choice.level, problem.user.target)
+        self._choice_, self.choice_ = choice, EquationTable(choice_table(choice))
+        self.reason_, self.noise_ = reason(choice), choice.noise.sentence(choice.level, problem.user.target)
         self.n_evaluations_, self.n_novelty_calls_ = result.n_evaluations, result.n_novelty_calls
         self.stop_reason_, self.seconds_ = str(result.stop), result.seconds
 

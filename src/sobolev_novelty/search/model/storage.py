@@ -29,7 +29,7 @@ from sobolev_novelty.search.contract.registry import engine_named, engine_names,
 from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.model.settings import BEFORE
-from sobolev_novelty.search.model.verdicts import verdicts_from_dicts, verdicts_to_dicts
+from sobolev_novelty.search.model.tables import verdicts_from_dicts, verdicts_to_dicts
 from sobolev_novelty.search.problem.constraints import Constraints, Units
 
 FORMAT = "sobolev-novelty model"

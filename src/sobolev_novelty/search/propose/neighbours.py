@@ -282,3 +282,23 @@ def nearby(expression: Expression, sample: Sample, of: Best) -> list[Expression]
     """All that is tried near an equation that is among the best by something."""
     rows = [row for row in NEIGHBOURS if row.of is of and expression.complexity <= row.most]
     return [form for row in rows for form in row.forms(expression, sample)]
+
+
+#: Expressions longer than this are not made shorter: there are too many ways.
+MAX_NODES = 60
+
+
+def shorter_forms(expression: Expression) -> list[Expression]:
+    """Forms with one operator less, or with a constant in the place of an input.
+
+    >>> from sobolev_novelty.language.parsing import parse
+    >>> [str(e) for e in shorter_forms(parse("x0*exp(x1)"))]
+    ['x0', 'exp(x1)', 'x0*x1', '1.5*exp(x1)', 'x0*exp(1.5)']
+    """
+    if expression.complexity > MAX_NODES:
+        return []
+    found = dict.fromkeys(shortened(expression))
+    for place, token in enumerate(expression.tokens):
+        if isinstance(token, str):
+            found[expression.replace(place, Expression.of(1.5))] = None
+    return [e for e in found if e.variables]
