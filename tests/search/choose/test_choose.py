@@ -23,10 +23,10 @@ from sobolev_novelty.search.choose.criteria import findings
 from sobolev_novelty.search.choose.refits import plain_equations
 from sobolev_novelty.search.contract.engine import Engine, Problem, SobolevGuidance, State
 from sobolev_novelty.search.loop.loop import Budget
+from sobolev_novelty.search.model.display import lack_of_fit
 from sobolev_novelty.search.model.regressor import SymbolicRegressor
 from sobolev_novelty.search.model.rules import by_rule, cross_validated
 from sobolev_novelty.search.model.tables import rivals_table
-from sobolev_novelty.search.model.words import lack_of_fit
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(0.0, 2.0, (200, 2))

@@ -1,4 +1,4 @@
-"""What a person sees of a search: a live display on a terminal, and the picture of a front."""
+"""What a person sees of a search and of its model: a live display, sentences, a notebook's page, a picture."""
 
 from __future__ import annotations
 
@@ -11,8 +11,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sobolev_novelty.core.expression import Expression, short_text
+import numpy as np
+
+from sobolev_novelty.core.digits import number_text
+from sobolev_novelty.core.expression import short_text
 from sobolev_novelty.errors import require
+from sobolev_novelty.price.numbers import n_numbers
+from sobolev_novelty.search.choose.choice import Choice
 from sobolev_novelty.search.loop.front import ParetoFront, select
 from sobolev_novelty.search.loop.loop import Budget, Callback, SearchProgress
 from sobolev_novelty.search.problem.units import ToUser
@@ -25,6 +30,8 @@ if TYPE_CHECKING:
 
 MAX_ROWS_SHOWN = 12
 MAX_EQUATION_WIDTH = 100
+#: Probability of so much lack of fit by chance below which the sentence speaks of it, as usual in tests of lack of fit.
+LACKING = 0.01
 
 
 @contextmanager
@@ -128,21 +135,24 @@ def in_users_terms(callback: Callback, written: ToUser) -> Callback:
     return told
 
 
-def model_html(equations: pd.DataFrame, chosen: Expression, reason: str, notes: str) -> str:
+def model_html(model: Any) -> str:
     """A fitted model for a notebook: the chosen equation and why, the front with its row in bold, and notes."""
     from sobolev_novelty.report.render.equation_table import table_html
     from sobolev_novelty.report.render.figures.style import STYLE
     from sobolev_novelty.report.render.mathml import formula
 
-    table = equations
-    if "chosen" not in table.columns:
-        table = table.assign(chosen=[expression == chosen for expression in table["expression"]])
+    table, chosen, notes = model.equations_, model.expression_, [model.stop_reason_]
+    if hasattr(model, "_made_"):
+        n = len(model.rivals_) - 1
+        near = "1 different function is" if n == 1 else f"{n} different functions are"
+        notes += [f"{near} within 5 nats: model.rivals_."] * (n > 0) + [*model.alike_inputs_]
     return (
         f'<style>{STYLE}</style><div class="sn"><div class="wrap"><p class="eyebrow">Chosen equation</p>'
         f'<div class="equation"><div class="set">{formula(chosen)}</div>'
-        f"<code>{html.escape(short_text(chosen))}</code></div><p>{html.escape(reason)}</p>"
+        f"<code>{html.escape(short_text(chosen))}</code></div><p>"
+        f"{html.escape(f'{model.reason_} {model.noise_}'.strip())}</p>"
         f'<div class="scroll" tabindex="0" role="group" aria-label="All equations">{table_html(table)}</div>'
-        f'<p class="small">{html.escape(notes)}</p></div></div>'
+        f'<p class="small">{html.escape(" ".join(notes))}</p></div></div>'
     )
 
 
@@ -186,3 +196,42 @@ def front_figure(equations: pd.DataFrame, ax: Axes | None = None) -> Figure:
     axes.set_title(chosen, fontsize=9, parse_math=is_formula)
     figure.colorbar(points, ax=axes, label="lowest novelty of a term")
     return figure
+
+
+def described(model: Any) -> str:
+    """The chosen equation and the reason; before ``fit`` the arguments, as scikit-learn shows them."""
+    if not hasattr(model, "expression_"):
+        return repr(model)
+    lines = [short_text(model.expression_), getattr(model, "reason_", ""), getattr(model, "noise_", "")]
+    return "\n".join(line for line in lines if line)
+
+
+def reason(choice: Choice) -> str:
+    """Why this equation, for a person."""
+    own, written = choice.chosen, short_text(choice.chosen.expression)
+    rest = (p for p in choice.priced if p is not own and math.isfinite(p.nats) and choice.differs(p))
+    other = next(rest, None)
+    if other is None:
+        return f"{written}: no different equation was found."
+    ahead = other.nats - own.nats
+    behind = f"{number_text(abs(ahead), digits=2)} nats {'ahead of' if ahead >= 0.0 else 'behind'}"
+    text = f"{written}: {behind} the next different equation, {short_text(other.expression)}."
+    return " ".join([text, *(finding.sentence for finding in own.found or ()), lack_of_fit(choice)]).rstrip()
+
+
+def lack_of_fit(choice: Choice) -> str:
+    """Where inputs came more than once: whether the equation misses their means by more than the rows scatter."""
+    rows, replicates = choice.rows, choice.rows.replicates
+    spare, m = replicates.n_rows - replicates.n_distinct, replicates.n_distinct
+    n_lack = m - n_numbers(choice.chosen.expression)
+    if not spare or n_lack < 1 or not np.isfinite(choice.chosen.values).all():
+        return ""
+    w = np.ones_like(rows.y) if rows.weights is None else rows.weights
+    pure, lack = replicates.split((rows.y - choice.chosen.values) / choice.heights, w)
+    if not pure > 0.0:
+        return ""
+    from scipy.stats import f
+
+    p = float(f.sf((lack / n_lack) / (pure / spare), n_lack, spare))
+    word = "misses the means of repeated rows" if p < LACKING else "meets the means of repeated rows"
+    return f"Among {m} different inputs it {word} (p = {number_text(p, digits=2)}; {spare} repeats)."

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from sobolev_novelty.search.contract.engine import CLOCKS, Candidate, Deadline
 from sobolev_novelty.search.fit.final_fit import polished, with_known_digits
 from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.loop.front import undominated
-from sobolev_novelty.search.model.preparation import Prepared
 from sobolev_novelty.search.model.rules import by_callable
 from sobolev_novelty.search.model.tables import equations_table
 from sobolev_novelty.search.problem.control import Control
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
 #: no more than these shares of the budget.
 CHOICE_SECONDS, CHOICE_SECONDS_PER_ROW, CHOICE_SHARE = 0.5, 3e-4, 0.1
 SECONDS_PER_ROW, POLISH_SHARE = 8e-5, 0.25
+#: Nodes of the largest equation, unless a user says otherwise.
+DEFAULT_MAX_COMPLEXITY = 60
 #: Rows that decide: of more a part as large says as much about the form.
 MAX_DECIDING_ROWS = 10_000
 #: Equations that are shown beside the front, at most.
@@ -122,6 +122,8 @@ class TrainingTable:
     control: Control = field(default_factory=Control)  # in the user's names
     #: Whether equations stay as the engine left them: see :class:`~sobolev_novelty.search.contract.engine.Engine`.
     as_found: bool = False
+    max_complexity: int = DEFAULT_MAX_COMPLEXITY
+    dimensions: Dimensions | None = None
 
     @cached_property
     def rating(self) -> Rating | None:
@@ -141,34 +143,29 @@ class TrainingTable:
         found: FloatArray = values([expression], self.rows.sample)[0]
         return found
 
-    def choice(
-        self,
-        found: Sequence[Candidate],
-        written: ToUser,
-        *,
-        operators: Collection[str],
-        max_complexity: int,
-        dimensions: Dimensions | None,
-        noise: str,
-        deadline: Deadline,
-    ) -> Choice:
-        """What was found, in the user's names and units, and what nobody searched for, by price."""
-        rows = self.deciding
+    def allows(self, e: Expression) -> bool:
+        """Whether an equation may come back; a constant always may."""
+        if not e.variables:
+            return True
+        makes_sense = self.dimensions is None or self.dimensions.allows(e)
+        is_short = self.control.complexity(e) <= self.max_complexity
+        return makes_sense and is_short and self.control.allows(e, self.rows.sample)
 
-        def allowed(e: Expression) -> bool:
-            makes_sense = dimensions is None or not e.variables or dimensions.allows(e)
-            is_short = self.control.complexity(e) <= max_complexity or not e.variables
-            return makes_sense and is_short and (not e.variables or self.control.allows(e, self.rows.sample))
-
+    def candidates(
+        self, found: Sequence[Candidate], written: ToUser, operators: Collection[str]
+    ) -> Iterator[Expression]:
+        """What was found, in the user's names and units, and what nobody searched for, as far as it may come back."""
         shaped = writable(lambda c: self.control.shaped(written(c.expression)), found)
-        plain = plain_equations(rows, max_complexity, () if self.as_found else operators)
-        candidates = [e for e in dict.fromkeys([*shaped, *plain]) if e is not None and allowed(e)]
-        is_fitted = self.is_complete and len(rows) == self.n_rows
+        plain = plain_equations(self.deciding, self.max_complexity, () if self.as_found else operators)
+        return (e for e in dict.fromkeys([*shaped, *plain]) if e is not None and self.allows(e))
+
+    def choice(self, candidates: Iterable[Expression], noise: str, *, deadline: Deadline) -> Choice:
+        """Equations by price."""
         chooser = Chooser(
-            rows, allowed, self.control.complexity, deadline, self.control.loss, is_fixed=self.as_found,
-            is_fitted=is_fitted, is_free=self.control.template is None,
+            self.deciding, self.allows, self.control.complexity, deadline, self.control.loss, is_fixed=self.as_found,
+            is_fitted=self.is_complete and len(self.deciding) == self.n_rows, is_free=self.control.template is None,
         )  # fmt: skip
-        return chooser.choice(candidates, noise)
+        return chooser.choice(list(candidates), noise)
 
     def polished(self, choice: Choice, priced: Priced, deadline: Deadline) -> Expression:
         """An equation with its constants fitted to all rows, where only some of them decided."""
@@ -219,7 +216,7 @@ class TrainingTable:
         return self.rating.mean(self.values(candidate.expression))
 
     def as_written(
-        self, candidate: Candidate, operators: Collection[str], max_complexity: int, deadline: Deadline | None = None
+        self, candidate: Candidate, operators: Collection[str], deadline: Deadline | None = None
     ) -> Candidate:
         """The candidate in the words of a person, with the same values at the rows; little of it when time is over."""
         if self.as_found:
@@ -245,19 +242,13 @@ class TrainingTable:
             score = base_score(candidate.nmse, cost, self.n_rows)
             written = Candidate(candidate.form, found, candidate.nmse, score, cost if self.control.costs else None)
             is_dearer = written.cost is not None and cost > candidate.complexity
-            if cost <= max_complexity and self.control.allows(found, self.rows.sample) and not is_dearer:
+            if cost <= self.max_complexity and self.control.allows(found, self.rows.sample) and not is_dearer:
                 return written
         return candidate
 
 
 def _operators(expression: Expression) -> list[Operator]:
     return [token for token in expression.tokens if isinstance(token, Operator)]
-
-
-def load_tables() -> None:
-    """Import what the end of a fit needs."""
-    importlib.import_module("pandas")
-    importlib.import_module("sobolev_novelty.report.render.equation_table")
 
 
 def shown_equations(
@@ -267,7 +258,6 @@ def shown_equations(
     select: object,
     *,
     operators: Collection[str],
-    max_complexity: int,
     deadline: Deadline,
 ) -> tuple[pd.DataFrame, int]:
     """``equations_``, and the place of the chosen one: the front of size and error, and the chosen equation.
@@ -276,10 +266,7 @@ def shown_equations(
     """
     weights = data.weighed(choice, choice.chosen.expression).weights
     shown = [data.shown(data.polished(choice, p, deadline), weights) for p in choice.on_front()]
-    written = [
-        c if k and deadline.is_over else data.as_written(c, operators, max_complexity, deadline)
-        for k, c in enumerate(shown)
-    ]
+    written = [c if k and deadline.is_over else data.as_written(c, operators, deadline) for k, c in enumerate(shown)]
     written = [c if k and deadline.is_over else data.with_known_digits(c, weights) for k, c in enumerate(written)]
     kept = undominated(written)
     if not callable(select):
@@ -289,13 +276,3 @@ def shown_equations(
     found = [written[i] for i in order]
     table = equations_table(found, [data.mean_loss(c, weights) for c in found], sample)
     return table, by_callable(select, table) if callable(select) else order.index(0)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Memory:
-    """What a search remembers, for a warm start to go on from: its rows, its random numbers, the engine's state."""
-
-    key: tuple[object, ...]
-    prepared: Prepared
-    rng: np.random.Generator
-    state: Any

@@ -21,6 +21,7 @@ from sobolev_novelty.search.contract.engine import SobolevGuidance
 from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
 from sobolev_novelty.search.problem.constraints import Constraints, Units
+from sobolev_novelty.search.problem.control import Control
 
 P = ParamSpec("P")
 DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
@@ -42,6 +43,22 @@ def as_budget(budget: Budget | float | None) -> Budget:
 def as_units(units: Units | Mapping[str, str] | None) -> Units:
     """Units, or those of the inputs alone."""
     return units if isinstance(units, Units) else Units(units or {})
+
+
+def names_of(model: Any) -> tuple[str, ...]:
+    """Names of the columns of a fitted estimator."""
+    named = getattr(model, "feature_names_in_", None)
+    return tuple(f"x{k}" for k in range(model.n_features_in_)) if named is None else tuple(map(str, named))
+
+
+def constraints_of(model: Any) -> Constraints:
+    """Which equations are allowed."""
+    return Constraints() if model.constraints is None else model.constraints
+
+
+def control_of(model: Any) -> Control:
+    """The same with the loss, in the user's names."""
+    return Control.of(names_of(model), model.constraints, model.loss)
 
 
 #: Argument -> the value that it stands for, whose fields are parameters.
@@ -181,4 +198,16 @@ class Settings(BaseEstimator):  # type: ignore[misc]
         return twin
 
 
-__all__ = ["BEFORE", "DEFAULT_BUDGET", "VALUES", "Before", "Settings", "as_budget", "as_units", "with_earlier_names"]
+__all__ = [
+    "BEFORE",
+    "DEFAULT_BUDGET",
+    "VALUES",
+    "Before",
+    "Settings",
+    "as_budget",
+    "as_units",
+    "constraints_of",
+    "control_of",
+    "names_of",
+    "with_earlier_names",
+]

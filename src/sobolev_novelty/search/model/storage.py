@@ -28,7 +28,7 @@ from sobolev_novelty.search.contract.engine import Engine, GuessSource, SobolevG
 from sobolev_novelty.search.contract.registry import engine_named, engine_names, name_of, place_of
 from sobolev_novelty.search.islands.cores import Islands
 from sobolev_novelty.search.loop.loop import Budget
-from sobolev_novelty.search.model.settings import BEFORE
+from sobolev_novelty.search.model.settings import BEFORE, control_of, names_of
 from sobolev_novelty.search.model.tables import verdicts_from_dicts, verdicts_to_dicts
 from sobolev_novelty.search.problem.constraints import Constraints, Units
 
@@ -130,7 +130,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     ]
     named = getattr(model, "feature_names_in_", None)
     ranges = getattr(model, "_ranges_", None)
-    verdicts = model.verdicts_ if hasattr(model, "_rows_") else model._verdicts_
+    verdicts = model.verdicts_ if hasattr(model, "_made_") else model._verdicts_
     return {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -188,7 +188,7 @@ def model_from_dict(cls: type[M], content: dict[str, Any], where: str) -> M:
         model.n_novelty_calls_ = _count(content, "n_novelty_calls")
         model.stop_reason_ = _text(content["stop_reason"])
         table = pd.DataFrame(rows).astype({"loss": float, "score": float, "min_novelty": float, "mean_novelty": float})
-        table.insert(0, "complexity", [model._control().complexity(row["expression"]) for row in rows])
+        table.insert(0, "complexity", [control_of(model).complexity(row["expression"]) for row in rows])
         table["chosen"] = _is_chosen(content, [row["expression"] for row in rows], model.expression_)
         model.equations_ = EquationTable(table[list(TABLE_COLUMNS)])
         model.reason_, model.noise_ = (_text(content[name]) if version >= 4 else "" for name in ("reason", "noise"))
@@ -220,7 +220,7 @@ def _choice_table(rows: list[dict[str, Any]], known: list[str], model: Any) -> A
 
     expressions = [as_expression(_text(row["expression"]), known) for row in rows]
     numbers = pd.DataFrame([{name: row[name] for name in NATS} for row in rows], columns=list(NATS)).astype(float)
-    numbers.insert(0, "complexity", [model._control().complexity(e) for e in expressions])
+    numbers.insert(0, "complexity", [control_of(model).complexity(e) for e in expressions])
     table = numbers.fillna(math.inf)
     table["found"] = [_text(row["found"]) for row in rows]
     table["expression"] = pd.Series(expressions, dtype=object)
@@ -321,7 +321,7 @@ def _settings(model: Any) -> dict[str, Any]:
     if isinstance(guesses, str):
         settings["guesses"] = guesses
     elif guesses is not None and not isinstance(guesses, GuessSource):
-        settings["guesses"] = [str(as_expression(guess, model._names())) for guess in guesses]
+        settings["guesses"] = [str(as_expression(guess, names_of(model))) for guess in guesses]
     return {"engine": engine if isinstance(engine, str) else _engine_to_dict(engine)} | settings
 
 

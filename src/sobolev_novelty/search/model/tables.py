@@ -13,6 +13,7 @@ from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.geometry import Status
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
+from sobolev_novelty.errors import ParameterError
 from sobolev_novelty.kernels.evaluate import values
 from sobolev_novelty.metric.batch import novelties
 from sobolev_novelty.report.reporting import novelty
@@ -48,6 +49,14 @@ def equations_table(found: Sequence[Candidate], losses: Sequence[float], sample:
         }
         for candidate, loss, n in zip(found, losses, own, strict=True)
     )
+
+
+def equation_at(equations: pd.DataFrame, index: int) -> Expression:
+    """The equation of a row of ``equations_``."""
+    if not -len(equations) <= index < len(equations):
+        raise ParameterError(f"'index' must be a row of equations_, 0 to {len(equations) - 1}. Got {index}.")
+    found: Expression = equations["expression"].iloc[index]
+    return found
 
 
 def choice_table(choice: Choice) -> pd.DataFrame:

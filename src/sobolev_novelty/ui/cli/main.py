@@ -298,6 +298,7 @@ def export(
     from sobolev_novelty.core.output import write_or_rescue, write_whole
     from sobolev_novelty.language.parsing import parse
     from sobolev_novelty.search.model.regressor import SymbolicRegressor
+    from sobolev_novelty.search.model.settings import names_of
 
     problem = ""
     with one_line_errors(as_json):
@@ -306,7 +307,7 @@ def export(
             raise ParameterError("Give EQUATION or --model, and not both.")
         if model is not None:
             loaded = SymbolicRegressor.load(model)
-            expression, columns = loaded.expression_, columns or list(loaded._names())
+            expression, columns = loaded.expression_, columns or list(names_of(loaded))
         else:
             expression = parse(equation or "", names=columns)
         text = str(expression.to(to, names=columns, function_name=function, precision=precision))
