@@ -50,3 +50,14 @@ def test_columns_are_transposed_where_rows_are_made() -> None:
         if re.search(r"ascontiguousarray\([\w.]*X(\[\w+\])?\.T\)", path.read_text(encoding="utf-8"))
     ]
     assert copies == ["search/model/regressor.py"]  # rows that a user asks predictions for
+
+
+def test_columns_are_fitted_in_one_place() -> None:
+    """Proposers, fits and units ask core.linear for the coefficients of a few columns."""
+    copies = [
+        str(path.relative_to(PACKAGE))
+        for folder in ("search", "engines")
+        for path in sorted((PACKAGE / folder).rglob("*.py"))
+        if "lstsq(" in path.read_text(encoding="utf-8")
+    ]
+    assert set(copies) <= {"search/propose/neighbours.py", "search/propose/structure/power_laws.py"}

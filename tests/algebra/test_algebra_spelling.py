@@ -22,7 +22,7 @@ TABLE = TrainingTable(Rows.of(X, X[:, 0], None, NAMES), 60, True)
 
 def written(text: str | Expression, table: TrainingTable = TABLE) -> Expression:
     e = parse(text) if isinstance(text, str) else text
-    return table.as_written(Candidate(e, e, 0.1, 0.5), DEFAULT_OPERATORS, 60).expression
+    return table.as_written(Candidate(e, e, 0.1, 0.5), DEFAULT_OPERATORS).expression
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_root_of_a_square_stays_where_the_input_has_either_sign() -> None:
 
 def test_only_allowed_operators_are_written() -> None:
     e = parse("x0*x0 + x1")
-    found = TABLE.as_written(Candidate(e, e, 0.1, 0.5), ("add", "mul"), 60).expression
+    found = TABLE.as_written(Candidate(e, e, 0.1, 0.5), ("add", "mul")).expression
     assert {getattr(token, "name", "") for token in found.tokens} <= {"add", "mul", ""}
 
 

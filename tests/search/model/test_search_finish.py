@@ -128,13 +128,13 @@ def gamma_table() -> tuple[TrainingTable, list[Candidate]]:
         "0.998*(x0/cube(cos(0.61*x1)))", "0.997*(x0*exp(0.575*square(x1)))", "2.7*(x0/exp(cos(1.09*x1)))",
     ]  # fmt: skip
     texts = [*imitations, "1.01*(x0/cos(arcsin(0.98*x1)))"]
-    data = TrainingTable(Rows.of(X, y), 4000, is_complete=False)
+    data = TrainingTable(Rows.of(X, y), 4000, is_complete=False, max_complexity=30)
     return data, [Candidate(parse(text), parse(text), 0.07, 0.8) for text in texts]
 
 
 def chosen(data: TrainingTable, found: list[Candidate], deadline: Deadline) -> Expression:
-    options = {"operators": ("add", "mul"), "max_complexity": 30, "dimensions": None, "noise": "auto"}
-    return data.choice(found, lambda e: e, deadline=deadline, **options).chosen.expression
+    candidates = data.candidates(found, lambda e: e, ("add", "mul"))
+    return data.choice(candidates, "auto", deadline=deadline).chosen.expression
 
 
 def test_a_law_among_many_imitations_is_chosen_when_its_numbers_are_simple() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, strategies as st
 
-from sobolev_novelty.search.propose.pursuit import Pursuit, Span, least_squares, pursue
+from sobolev_novelty.core.linear.least_squares import least_squares
+from sobolev_novelty.search.propose.pursuit import Pursuit, Span, pursue
 
 RNG = np.random.default_rng(5)
 

@@ -105,6 +105,17 @@ class TermFit:
         return np.where(self.is_dependent, np.inf, np.maximum(np.diag(self.inverse), 1.0))
 
 
+def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:
+    """Coefficients of a target on a few columns, shape (n_columns, n_rows), each scaled to unit length.
+
+    >>> least_squares(np.array([[1.0, 2.0, 4.0], [1.0, 1.0, 1.0]]), np.array([5.0, 7.0, 11.0])).round(9).tolist()
+    [2.0, 3.0]
+    """
+    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
+    lengths[lengths == 0.0] = 1.0
+    return np.asarray(np.linalg.lstsq((columns / lengths[:, None]).T, target, rcond=rcond)[0] / lengths)
+
+
 def fit_columns(
     columns: FloatArray,
     y: FloatArray,

@@ -10,6 +10,7 @@ import numpy as np
 
 from sobolev_novelty.algebra.canonical import assemble
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels.evaluate import values
@@ -45,7 +46,8 @@ def refined(
     ``has_simplex``: whether a function of the user's own is followed further; without, the time is that of a few fits.
 
     >>> from sobolev_novelty.language.parsing import parse
-    >>> from sobolev_novelty.core.rows import Rows
+    >>> from sobolev_novelty.core.linear.least_squares import least_squares
+    from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.search.problem.loss import Loss
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = np.where(x < 0.1, 50.0, 3.0 * x)  # five rows are wrong
@@ -89,7 +91,7 @@ def _searched(expression: Expression, error: float, rating: Rating) -> tuple[Exp
     columns = values(form.terms, sample)
     if not np.isfinite(columns).all():
         return expression, error
-    b = np.linalg.lstsq(columns.T, values([expression], sample)[0], rcond=None)[0]
+    b = least_squares(columns, values([expression], sample)[0])
     free = np.flatnonzero(form.free)
     constants = np.array([c for term in form.terms for c in term.constants])
     start = np.concatenate([b, constants[free]])

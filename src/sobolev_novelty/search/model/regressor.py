@@ -70,7 +70,7 @@ class SymbolicRegressor(RegressorMixin, Settings):  # type: ignore[misc]
     select : {"price", "score", "distinct", "validation", "one-se"} or callable
         Which equation is chosen (docs/choice.md): that of the lowest price; the simplest exact fit or else the best
         accuracy–complexity score, as in the paper; the cheapest with distinct terms alone (ν > τ); that of the lowest
-        cross-validated error; the simplest within one standard error of it. A callable gets ``equations_``, returns a row.
+        cross-validated error; the simplest within one standard error. A callable gets ``equations_`` and returns a row.
     noise : {"auto", "constant", "relative", "counts", "power"}
         How the noise of the target goes with its value: not at all, as the value, as its root, or as a power that is
         found. ``auto`` takes the kind under which the rows cost least. Known noise is ``sigma`` of :meth:`fit`.

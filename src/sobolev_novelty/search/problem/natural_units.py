@@ -27,6 +27,7 @@ from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.factoring import factored
 from sobolev_novelty.algebra.writing import product
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.errors import ExpressionError
@@ -138,7 +139,7 @@ def _in_terms_of(ones: tuple[str, ...], units: Mapping[str, Dimension], target: 
         return None
 
     def powers(dimension: Dimension) -> dict[str, Fraction] | None:
-        found = np.linalg.lstsq(basis.T, _floats([dimension])[0], rcond=None)[0]
+        found = least_squares(basis, _floats([dimension])[0])
         exact = [Fraction(float(k)).limit_denominator(MAX_DENOMINATOR) for k in found]
         made = [sum((k * units[name][i] for name, k in zip(ones, exact, strict=True)), Fraction(0)) for i in range(7)]
         return {name: k for name, k in zip(ones, exact, strict=True) if k} if made == list(dimension) else None

@@ -23,8 +23,9 @@ from sobolev_novelty.algebra.outer import OUTERS
 from sobolev_novelty.algebra.products import Product
 from sobolev_novelty.algebra.writing import Writer, product, scaled, weighted_sum
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.propose.pursuit import Pursuit, least_squares
+from sobolev_novelty.search.propose.pursuit import Pursuit
 from sobolev_novelty.search.propose.structure.power_laws import fit_power_law
 from sobolev_novelty.search.propose.subproblem import inside, slope
 from sobolev_novelty.search.propose.term_library import Library, values_on

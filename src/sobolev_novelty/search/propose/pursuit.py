@@ -374,13 +374,6 @@ def _grown(frontier: list[_Node], visited: _Visited, beam: int) -> _Asking[list[
     return sorted(nodes, key=lambda node: node.energy)
 
 
-def least_squares(columns: FloatArray, target: FloatArray, rcond: float | None = None) -> FloatArray:
-    """Coefficients of the target on a few columns, shape (n_columns, n_rows)."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", columns, columns))
-    lengths[lengths == 0.0] = 1.0
-    return np.asarray(np.linalg.lstsq((columns / lengths[:, None]).T, target, rcond=rcond)[0] / lengths)
-
-
 def finite_columns(terms: Sequence[Expression], sample: Sample) -> FloatArray:
     """Values of terms as columns, shape (n_rows, n_terms); entries that are not finite are 0."""
     return np.nan_to_num(derivatives(list(terms), sample, 0)[:, 0].T, nan=0.0, posinf=0.0, neginf=0.0)

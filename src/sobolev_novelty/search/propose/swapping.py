@@ -13,12 +13,13 @@ import numpy as np
 
 from sobolev_novelty.algebra.terms import sum_of_terms
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.sample import FloatArray, Sample
 from sobolev_novelty.kernels.evaluate import derivatives
 from sobolev_novelty.metric.batch import TermNovelties, conditional_novelty
 from sobolev_novelty.metric.deletion import costs_of, least_needed
 from sobolev_novelty.metric.guidance import TermArchive
-from sobolev_novelty.search.propose.pursuit import explained_shares, finite_columns, least_squares
+from sobolev_novelty.search.propose.pursuit import explained_shares, finite_columns
 
 #: Terms tried in the place of one, and how many times as many are looked at before novelty or chance decides.
 N_SWAPPED, SHORTLIST = 4, 3

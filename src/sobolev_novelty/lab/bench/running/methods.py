@@ -123,7 +123,7 @@ def linear(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodR
 @method("quadratic")
 def quadratic(X: FloatArray, y: FloatArray, *, seed: int, budget: float) -> MethodResult:
     """Least squares on all inputs and their products of two."""
-    from sobolev_novelty.search.propose.pursuit import least_squares
+    from sobolev_novelty.core.linear.least_squares import least_squares
 
     inputs = [Expression.of(f"x{k}") for k in range(X.shape[1])]
     pairs = list(itertools.combinations_with_replacement(range(len(inputs)), 2))

@@ -17,11 +17,11 @@ import numpy as np
 
 from sobolev_novelty.algebra.writing import ONE, weighted_sum
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.linear.projection import factor
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose import vocabulary as words
-from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import (
     Dictionary,
     LazyDictionary,

@@ -16,9 +16,9 @@ import numpy as np
 
 from sobolev_novelty.algebra.writing import scaled, weighted_sum, writable
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.search.propose import vocabulary as words
-from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import arguments
 from sobolev_novelty.search.propose.subproblem import Variable
 

@@ -9,8 +9,8 @@ import numpy as np
 from sobolev_novelty.algebra.numbers import nearest_simple
 from sobolev_novelty.algebra.writing import scaled, writable
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.sample import FloatArray
-from sobolev_novelty.search.propose.pursuit import least_squares
 from sobolev_novelty.search.propose.structure.dictionaries import power_products
 from sobolev_novelty.search.propose.subproblem import Variable
 from sobolev_novelty.search.propose.vocabulary import OFFSETS

@@ -10,11 +10,12 @@ import numpy as np
 
 from sobolev_novelty.algebra.writing import product, scaled, weighted_sum, writable
 from sobolev_novelty.core.expression import Expression
+from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.operators import OPERATORS
 from sobolev_novelty.core.sample import FloatArray
 from sobolev_novelty.kernels import JoinedColumns, LazyColumns, UnitColumns, unit_columns
 from sobolev_novelty.search.propose import vocabulary as words
-from sobolev_novelty.search.propose.pursuit import EXACT, Combination, least_squares, promising, pursue
+from sobolev_novelty.search.propose.pursuit import EXACT, Combination, promising, pursue
 from sobolev_novelty.search.propose.structure.dictionaries import Dictionary, LazyDictionary, empty, monomials
 from sobolev_novelty.search.propose.structure.exact_relations import fitted_sum, unexplained
 from sobolev_novelty.search.propose.structure.family import Bench, Forms
