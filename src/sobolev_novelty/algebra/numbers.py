@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -27,6 +28,9 @@ _SIMPLE = tuple(
     for denominator in (*SIMPLE_DENOMINATORS, *(DECIMAL_DENOMINATORS if base == 1.0 else ()))
 )
 
+#: The same without what each costs.
+SIMPLE_PAIRS = tuple((base, denominator) for base, denominator, _ in _SIMPLE)
+
 #: A number within this share of a simple one is meant as it.
 LAST_DIGITS = 1e-12
 _PARTS = np.array([denominator / base for base, denominator, _ in _SIMPLE])
@@ -39,6 +43,7 @@ def nearest_simple(
     *,
     bases: Iterable[float] = (1.0,),
     denominators: Iterable[int] = (1, 2, 3, 4),
+    pairs: Iterable[tuple[float, int]] | None = None,
     is_relative: bool = False,
     max_parts: float = MAX_PARTS,
 ) -> float | None:
@@ -56,16 +61,14 @@ def nearest_simple(
     """
     limit = tolerance * abs(value) if is_relative else tolerance
     best: float | None = None
-    tried = tuple(denominators)
-    for base in bases:
-        for denominator in tried:
-            parts = value / base * denominator
-            if not abs(parts) * denominator <= max_parts:
-                continue
-            candidate = round(parts) / denominator * base
-            distance = abs(candidate - value)
-            if distance < limit or (best is None and distance == limit):
-                best, limit = candidate, distance
+    for base, denominator in product(bases, denominators) if pairs is None else pairs:
+        parts = value / base * denominator
+        if not abs(parts) * denominator <= max_parts:
+            continue
+        candidate = round(parts) / denominator * base
+        distance = abs(candidate - value)
+        if distance < limit or (best is None and distance == limit):
+            best, limit = candidate, distance
     return best
 
 

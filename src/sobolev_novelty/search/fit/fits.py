@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from sobolev_novelty import kernels
-from sobolev_novelty.algebra.numbers import nearest_simple
+from sobolev_novelty.algebra.numbers import SIMPLE_PAIRS, nearest_simple
 from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.core.expression import Expression
 from sobolev_novelty.core.rows import Rows
@@ -43,10 +43,7 @@ LARGE_PHASE = 30.0
 _VALUES_AT_ONCE = 1 << 22
 _OUT_OF_ITERATIONS = int(kernels.FitStatus.MAX_ITERATIONS)
 
-#: Bases and denominators of simple numbers. Of 50 numbers drawn at random one would lie near a larger fraction.
-_PI = math.pi
-_BASES = (1.0, _PI, 1.0 / _PI, _PI**2, _PI**-2, math.sqrt(2.0), math.sqrt(_PI), 1.0 / math.sqrt(2.0 * _PI))
-_DENOMINATORS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 100)
+#: Numerator times denominator at most: of 50 numbers drawn at random one would lie near a larger fraction.
 _MAX_PARTS = 0.02 / SNAP_DISTANCE
 
 
@@ -202,9 +199,7 @@ def simple_number(value: float) -> float:
     """
     if abs(value) < VANISHING:
         return 0.0
-    found = nearest_simple(
-        value, SNAP_DISTANCE, bases=_BASES, denominators=_DENOMINATORS, is_relative=True, max_parts=_MAX_PARTS
-    )
+    found = nearest_simple(value, SNAP_DISTANCE, pairs=SIMPLE_PAIRS, is_relative=True, max_parts=_MAX_PARTS)
     return found or value
 
 
