@@ -57,24 +57,12 @@ SPELLED_ROWS = 500
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """When the parts of a fit end.
+    """When the parts of a fit end."""
 
-    Parameters
-    ----------
-    begin : float
-        In the seconds of its kind.
-    seconds : float or None
-        The time budget of the whole fit.
-    n_rows : int
-        Rows on which constants are polished after the search; 0 where the search saw all.
-    kind : {"wall", "processor"}
-        See :class:`~sobolev_novelty.search.loop.loop.Budget`.
-    """
-
-    begin: float
-    seconds: float | None
-    n_rows: int = 0
-    kind: str = "wall"
+    begin: float  # in the seconds of its kind
+    seconds: float | None  # the time budget of the whole fit
+    n_rows: int = 0  # rows on which constants are polished after the search; 0 where the search saw all
+    kind: str = "wall"  # {"wall", "processor"}: see :class:`~sobolev_novelty.search.loop.loop.Budget`
 
     @classmethod
     def hurried(cls) -> Clock:

@@ -30,8 +30,6 @@ DEFAULT_BUDGET = Budget(max_evaluations=20_000, seconds=60.0)
 def as_budget(budget: Budget | float | None) -> Budget:
     """A budget, or a number of seconds.
 
-    Examples
-    --------
     >>> as_budget(5.0)
     Budget(max_evaluations=None, seconds=5.0, stop_when_exact=True, clock='wall')
     """

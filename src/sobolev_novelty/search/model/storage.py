@@ -54,24 +54,12 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True)
 class StoredEngine:
-    """The engine of a loaded model that cannot be made here: the model predicts, but a further fit is refused.
+    """The engine of a loaded model that cannot be made here: the model predicts, but a further fit is refused."""
 
-    Parameters
-    ----------
-    name : str
-        As registered, or ``module:class``.
-    options : dict
-        As in the file.
-    missing : tuple of str
-        Options that JSON could not hold.
-    reason : str
-        Why it cannot be made, as a sentence.
-    """
-
-    name: str
-    options: dict[str, Any]
-    missing: tuple[str, ...]
-    reason: str
+    name: str  # as registered, or ``module:class``
+    options: dict[str, Any]  # as in the file
+    missing: tuple[str, ...]  # options that JSON could not hold
+    reason: str  # why it cannot be made, as a sentence
 
     def refusal(self) -> ParameterError:
         """What a fit raises."""
