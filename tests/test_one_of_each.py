@@ -60,4 +60,8 @@ def test_columns_are_fitted_in_one_place() -> None:
         for path in sorted((PACKAGE / folder).rglob("*.py"))
         if "lstsq(" in path.read_text(encoding="utf-8")
     ]
-    assert set(copies) <= {"search/propose/neighbours.py", "search/propose/structure/power_laws.py"}
+    assert set(copies) <= {
+        "search/fit/final_fit.py",  # a step from triangular factors
+        "search/propose/neighbours.py",
+        "search/propose/structure/power_laws.py",
+    }

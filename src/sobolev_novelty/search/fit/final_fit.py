@@ -21,7 +21,6 @@ from sobolev_novelty.algebra.canonical import tidy
 from sobolev_novelty.algebra.waves import with_small_phases
 from sobolev_novelty.core.digits import significant_digits
 from sobolev_novelty.core.expression import Expression
-from sobolev_novelty.core.linear.least_squares import least_squares
 from sobolev_novelty.core.linear.projection import combine, factor
 from sobolev_novelty.core.rows import Rows
 from sobolev_novelty.core.sample import FloatArray
@@ -140,8 +139,10 @@ def _gauss_newton_step(written: Parametrised, theta: FloatArray, free: BoolArray
         if not np.isfinite(block).all():
             return None
         R = factor(block) if len(R) == 0 else combine(R, factor(block))
+    scale = np.linalg.norm(R[:, :-1], axis=0)
+    scale[scale == 0.0] = 1.0
     step = np.zeros(len(theta))
-    step[free] = least_squares(R[:, :-1].T, R[:, -1], rcond=1e-12)
+    step[free] = np.linalg.lstsq(R[:, :-1] / scale, R[:, -1], rcond=1e-12)[0] / scale
     return step if np.isfinite(step).all() else None
 
 
