@@ -58,7 +58,7 @@ def refitted(expression: Expression, rows: Rows, noise: Noise) -> Expression:
         if found is None:
             break
         after = at(found)
-        if not after[2] < least:
+        if not after[2] < least - 1e-9:
             break
         is_settled = after[2] > least - SETTLED
         best, known, least = after
