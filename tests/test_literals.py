@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 from literals import count, of_python, of_toml, per_package, working_tree
 
 #: Lower a ceiling when numbers go; a new number has to replace another. At 00b6994 they were 546, 325 and 70.
-CEILINGS = {"search": 539, "engines": 307, "algebra": 70}
+CEILINGS = {"search": 525, "engines": 307, "algebra": 70}
 
 
 def test_no_package_has_more_numbers_than_it_had() -> None:
