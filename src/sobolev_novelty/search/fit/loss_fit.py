@@ -46,8 +46,7 @@ def refined(
     ``has_simplex``: whether a function of the user's own is followed further; without, the time is that of a few fits.
 
     >>> from sobolev_novelty.language.parsing import parse
-    >>> from sobolev_novelty.core.linear.least_squares import least_squares
-    from sobolev_novelty.core.rows import Rows
+    >>> from sobolev_novelty.core.rows import Rows
     >>> from sobolev_novelty.search.problem.loss import Loss
     >>> x = np.linspace(0.0, 1.0, 50)
     >>> y = np.where(x < 0.1, 50.0, 3.0 * x)  # five rows are wrong
