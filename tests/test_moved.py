@@ -30,6 +30,7 @@ def test_folders_hand_on_what_their_old_module_had() -> None:
         from sobolev_novelty.report import nothing  # noqa: F401
 
 
+@pytest.mark.filterwarnings("ignore:.*is now 'sobolev_novelty:DeprecationWarning")
 def test_what_never_was_is_not_found() -> None:
     with pytest.raises(ModuleNotFoundError, match="sobolev_novelty.search.nothing"):
         importlib.import_module("sobolev_novelty.search.nothing")
