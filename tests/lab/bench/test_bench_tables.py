@@ -36,6 +36,7 @@ from sobolev_novelty.lab.bench.showing.tables import (
     qualification_table,
     results_table,
     task_scores,
+    term_scores_of,
 )
 from sobolev_novelty.ui.cli.bench import bench_app
 
@@ -381,3 +382,14 @@ def test_the_sign_flip_test_is_calibrated_and_sees_a_shift() -> None:
     assert 0.02 < np.mean(np.array(null) < 0.05) < 0.09
     assert sign_flip_p(rng.normal(1.0, 1.0, 40)) < 0.001
     assert sign_flip_p(np.zeros(40)) == 1.0
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", '{"precision": "x"}', '{"precision": [1]}'])
+def test_a_damaged_column_of_terms_is_named(text: str) -> None:
+    with pytest.raises(DataError, match="'terms' holds"):
+        term_scores_of(text)
+
+
+def test_what_was_not_judged_has_no_score() -> None:
+    assert term_scores_of(None) == {}
+    assert np.isnan(term_scores_of('{"coefficient_error": null}')["coefficient_error"])

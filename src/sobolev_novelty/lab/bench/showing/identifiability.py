@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pandas as pd
 
 from sobolev_novelty.errors import DataError, ParameterError
 from sobolev_novelty.lab.bench.problems.identifiability import IDENTIFIABILITY, cell_named
-from sobolev_novelty.lab.bench.showing.tables import BenchTable, ordered_methods
+from sobolev_novelty.lab.bench.showing.tables import BenchTable, ordered_methods, term_scores_of
 
 #: Factors by which a table can be split, and their names in the design.
 FACTORS = {
@@ -54,7 +53,7 @@ def many_term_table(frame: pd.DataFrame, suite: str, *, by: str | None = None) -
 
 def _runs(frame: pd.DataFrame, suite: str, by: str | None) -> pd.DataFrame:
     """One row for each run, its scores beside the level of the factor."""
-    scores = pd.DataFrame([json.loads(text) if isinstance(text, str) else {} for text in frame["terms"]])
+    scores = pd.DataFrame([term_scores_of(text) for text in frame["terms"]])
     runs = scores.reindex(columns=[*_SHARES, *_MEDIANS]).astype(float).set_index(frame.index)
     runs[list(_SHARES)] = runs[list(_SHARES)].fillna(0.0)
     runs["found"] = frame["exact_numeric"].astype(float).fillna(0.0)

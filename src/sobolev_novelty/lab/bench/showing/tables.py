@@ -7,7 +7,8 @@ left out of those means. Means are over tasks, of the mean over seeds.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,13 +99,27 @@ def rows_at(frame: pd.DataFrame, noise: float) -> pd.DataFrame:
     return rows
 
 
+@contextmanager
+def _undamaged(column: str, text: Any) -> Iterator[None]:
+    """What a column holds as JSON may be anything: stores come from others."""
+    try:
+        yield
+    except (TypeError, ValueError, AttributeError, KeyError, RecursionError):
+        raise DataError(f"The store is damaged: '{column}' holds {shortened(text, 40)}. Name another store.") from None
+
+
 def _numbers(text: Any) -> list[float]:
     """The numbers of a column that holds them as JSON."""
-    try:
+    with _undamaged("novelties", text):
         values = json.loads(text) if isinstance(text, str) else []
         return [float(value) for value in values]
-    except (TypeError, ValueError, RecursionError):
-        raise DataError(f"The store is damaged: 'novelties' holds {shortened(text, 40)}. Name another store.") from None
+
+
+def term_scores_of(text: Any) -> dict[str, float]:
+    """The scores of the terms that a run found; nothing where they were not judged."""
+    with _undamaged("terms", text):
+        stored = json.loads(text) if isinstance(text, str) else {}
+        return {str(name): float("nan") if value is None else float(value) for name, value in stored.items()}
 
 
 def _terms_column(frame: pd.DataFrame) -> list[Any]:
@@ -114,7 +129,7 @@ def _terms_column(frame: pd.DataFrame) -> list[Any]:
 
 def _of_terms(text: Any, name: str) -> float:
     """One of the scores of the terms that a run found; ``nan`` where they were not judged."""
-    return float(json.loads(text)[name]) if isinstance(text, str) else float("nan")
+    return term_scores_of(text).get(name, float("nan"))
 
 
 def _mean_novelty(text: Any) -> float:
