@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 import sobolev_novelty as sn
 from odd_arguments import ODD, calls, outcome, parameters_of
+from sobolev_novelty.core.operators import own_operators
 from sobolev_novelty.core.parameters import (
     CORES,
     LAMBDAS,
@@ -70,9 +71,12 @@ CALLS = [
 
 
 @pytest.fixture(autouse=True)
-def _registered_engines_go_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Odd names that are accepted as names of engines must not reach other tests of this process."""
+def _what_is_registered_goes_again(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Odd names that are accepted as names of engines or operators must not reach other tests of this process."""
     monkeypatch.setattr(registry, "ENGINES", dict(registry.ENGINES))
+    yield
+    for operator in own_operators():
+        sn.unregister_operator(operator.name)
 
 
 #: Name -> function, a valid call, and where the names of its parameters are.
