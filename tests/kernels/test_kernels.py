@@ -249,7 +249,7 @@ def program(codes: list[int], constants: list[float] = (), n_features: int = 3) 
 
 HOSTILE = {
     "holds an unknown operator": program([200, FIRST_VARIABLE]),
-    "unknown operator": program([-5]),
+    "unknown operator": program([-12_345]),  # own operators of other tests have the first negative numbers
     "holds more than one tree": program([FIRST_VARIABLE, FIRST_VARIABLE]),
     "ends early": program([1, FIRST_VARIABLE]),
     "operands are missing": program([]),
