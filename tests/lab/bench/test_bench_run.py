@@ -46,7 +46,7 @@ def test_a_fit_that_hangs_is_killed_with_everything_it_started(tmp_path) -> None
     pid_file = tmp_path / "pids"
     begin = time.monotonic()
     result = run_isolated(request("hang", timeout=5.0, options={"pid_file": str(pid_file)}))
-    assert time.monotonic() - begin < 60.0  # it would hang for ever; the machine may be busy
+    assert time.monotonic() - begin < 15.0
     assert result["status"] == "timeout"
     pids = [int(pid) for pid in pid_file.read_text().split()]
     assert len(pids) == 2

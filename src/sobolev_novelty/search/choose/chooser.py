@@ -25,7 +25,8 @@ from sobolev_novelty.search.contract.engine import Deadline
 from sobolev_novelty.search.fit.loss_fit import refined
 from sobolev_novelty.search.problem.loss import Loss, Rating
 
-#: Leading equations that are fitted under a kind of noise, whose numbers are made simple, and that are shortened.
+#: Leading equations that are fitted under a kind of noise, whose numbers are made simple, and that are shortened: they
+#: bound the time. Fronts of the everyday suite have at most 26; of the white box at 10 % noise 124 of 133 exceed 30.
 N_REFITTED, N_SIMPLE, N_SHORTENED = 30, 12, 3
 
 #: What may become of an equation, and those that came before it.
